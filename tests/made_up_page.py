@@ -10,7 +10,7 @@ from ngo import plots
 from ngo.printing import page, save_table
 from ngo.report.contents import Contents, Shown
 from ngo.report.findings import findings
-from verdicts.row import Row
+from verdicts.verdict_rows import Row
 
 NAN = float("nan")
 

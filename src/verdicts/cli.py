@@ -117,9 +117,10 @@ def _check(given: argparse.Namespace) -> int:
     whatever the verdicts are, and 2 for a mistake: a column that is not in its table, for example.
     With --strict, it is 1 if a claim fails, is reversed or not met, or is not run.
     """
-    from verdicts import check, report
-    from verdicts.row import as_table
+    from verdicts import report
+    from verdicts.judging import check
     from verdicts.statistics import judgement
+    from verdicts.verdict_rows import as_table
 
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")

@@ -271,9 +271,8 @@ def remaining_gap(
     both[np.isinf(both).all(axis=1)] = np.nan
     gap = both["whole"][np.isfinite(both["whole"])]
     if len(gap) and not gap.mean() > 0:
-        raise UserError(
-            f"remaining_gap: there is none to close; {dict(to)} is not above {dict(than)}."
-        )
+        told = f"there is none to close; {dict(to)} is not above {dict(than)}"
+        raise UserError(f"remaining_gap: {told}.")
     return Scores(both, [*part.sides, *whole.sides])
 
 

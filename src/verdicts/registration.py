@@ -21,8 +21,8 @@ from verdicts.claims.claim import ClaimsFile
 from verdicts.claims.claims_file import read_claims
 from verdicts.files import check_keys, mapping, read_mapping, text, write_together
 from verdicts.registry import UserError, check, shown
-from verdicts.row import REGISTERED, Row
 from verdicts.table import Tables, joined, selected
+from verdicts.verdict_rows import REGISTERED, Row
 
 HEAD = """\
 # When each claim was registered in each of its forms. A form is the hash of what decides the claim;

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line
-from verdicts.row import ABSENT, Row, counted, counts, number, registered
+from verdicts.verdict_rows import ABSENT, Row, counted, counts, number, registered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,7 +25,6 @@ from verdicts.lazy import pd, special
 from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, read_printed
 from verdicts.registry import UserError, check, one_of, printable
 from verdicts.report import Result, Section, as_strings, html_page, markdown_page
-from verdicts.row import ABSENT, alike
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
 from verdicts.statistics import judgement, samples
@@ -33,6 +32,7 @@ from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_
 from verdicts.statistics.multiverse import share_interval
 from verdicts.statistics.samples import ALPHA, FEWEST, exceeds
 from verdicts.table import of_frame, read_table
+from verdicts.verdict_rows import ABSENT, alike
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -70,13 +70,11 @@ class Scores:
 
     @property
     def both_diverged(self) -> list[Any]:
-        """The seeds without a number in which runs of both sides diverged, or never got there.
+        """The seeds that have no number since runs of both sides diverged, or never got there.
 
-        Such a seed lacks no run and no value, and has at least two infinite values.
+        In such a seed no run and no value is missing, and at least two values are infinite.
         """
-        if not (lost := self._lost):
-            return []
-        lost -= self._lacking_a_run(lost) | self._seeds_with(pd.isna)
+        lost = self._lost - self._lacking_a_run - self._seeds_with(pd.isna)
         infinite = self._runs.loc[np.isinf(self._runs["value"]), "seed"].value_counts()
         return sorted(seed for seed in lost if infinite.get(seed, 0) > 1)
 
@@ -114,10 +112,11 @@ class Scores:
         runs = [side.runs[[*kinds]] for side in self.sides] or [pd.DataFrame(columns=[*kinds])]
         return pd.concat(runs).astype(kinds).drop_duplicates(["seed", "run"])
 
-    def _lacking_a_run(self, seeds: Iterable[Any]) -> set[Any]:
-        """The ``seeds`` in which a side has fewer runs than in other seeds."""
+    @property
+    def _lacking_a_run(self) -> set[Any]:
+        """The seeds without a number in which a side has fewer runs than in other seeds."""
         counts = [side.runs["seed"].value_counts() for side in self.sides]
-        return {s for s in seeds if any(len(c) and c.get(s, 0) < c.max() for c in counts)}
+        return {s for s in self._lost if any(len(c) and c.get(s, 0) < c.max() for c in counts)}
 
     def _seeds_with(self, which: Callable[[pd.Series], pd.Series]) -> set[Any]:
         """The seeds with a run of such a value."""
@@ -132,20 +131,14 @@ class Scores:
 
     def _why_infinite(self, what: str) -> Reasons:
         """Why a number is infinite, as in ``_why_lost``: a run diverged, or log 0."""
-        ended = f"runs {self._ended}, and count against their side{self._worst}"
+        # What a diverged run counts for says which end of the value is the best.
+        worst = set(self._runs.loc[self._runs["diverged"], "value"]) & {math.inf, -math.inf}
+        best = f" ({'low' if worst == {math.inf} else 'high'} is best)" * (len(worst) == 1)
+        ended = f"runs {self._ended}, and count against their side{best}"
         yield self._seeds_with(np.isinf), ended
         zero = f"{what or 'the value'} is 0, and its logarithm (−∞) decides the seed"
         yield self._seeds_with(lambda values: values == 0), zero
         yield set(self.by_seed.index), "the number is infinite"
-
-    @property
-    def _worst(self) -> str:
-        """Which end of the value is the best, by what a diverged run counts for."""
-        runs = self._runs
-        worst = set(runs.loc[runs["diverged"], "value"]) & {math.inf, -math.inf}
-        if len(worst) != 1:
-            return ""
-        return f" ({'low' if worst == {math.inf} else 'high'} is best)"
 
     def _why_lost(self, what: str, *, logs: bool) -> Reasons:
         """Why a seed has no number, the first reason first, and the seeds of which it is true."""
@@ -159,7 +152,7 @@ class Scores:
                 cells = ", ".join(" ".join(map(str, cell)) for cell in side.absent[:MOST_FIELDS])
                 more = " …" * (len(side.absent) > MOST_FIELDS)
                 yield set(side.runs["seed"]), f"no run{side.whose} at {cells}{more}"
-        yield self._lacking_a_run(self._lost), "a run to compare with is missing"
+        yield self._lacking_a_run, "a run to compare with is missing"
         zero = self._seeds_with(lambda values: values == 0) if logs else set()
         yield zero, f"{what or 'the value'} is 0{' on both sides' * (len(self.sides) > 1)}"
         yield self._lost, "there is no number"
@@ -218,10 +211,10 @@ def sides(
     if paired or over:
         need(rows, ["seed"])
     rows = marked(rows, value)
-    chosen = [selected(rows, where) for where in wheres]
-    chosen = [best(of) for of in chosen] if best else chosen
-    names = map(described, wheres)
-    found = [_side(name, of, value, over) for name, of in zip(names, chosen, strict=True)]
+    found = []
+    for where in wheres:
+        chosen = selected(rows, where)
+        found.append(_side(described(where), best(chosen) if best else chosen, value, over))
     keyed = [side for side in found if not _without_key(side.values)] or found[:1]
     cells = list(dict.fromkeys(cell for side in keyed for cell in side.values.columns))
     return [_on_cells(side, cells) for side in found]
@@ -235,10 +228,8 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
     fields = [f"over {name}" for name in over]  # apart from a column ``value``, which runs have
     kept = {field: rows[name] for field, name in zip(fields, over, strict=True)}
     runs = per_run(rows.assign(**kept), value)
-    keys = [
-        tuple(None if pd.isna(part) else part for part in key)
-        for key in runs[fields].itertuples(index=False, name=None)
-    ]
+    parts = runs[fields].astype(object).where(runs[fields].notna(), None)
+    keys = list(parts.itertuples(index=False, name=None))
     runs[CELL] = pd.Series(keys or None, index=runs.index, dtype=object)
     if (same := runs.duplicated(["seed", CELL], keep=False)).any():
         raise UserError(_same_seed(rows, runs[same].sort_values(["seed", "run"])))
@@ -303,17 +294,6 @@ def _same_seed(rows: pd.DataFrame, same: pd.DataFrame) -> str:
     return f"{told}; add what tells them apart to 'over' or 'where', or keep one of them."
 
 
-def weighted_sum(parts: Sequence[tuple[float, pd.DataFrame]]) -> pd.DataFrame:
-    """Σ weight · table, seed by seed and cell by cell, of sides on the same cells.
-
-    What one table lacks is NaN. Infinities are added as in ``total``.
-    """
-    seeds = sorted({seed for _, table in parts for seed in table.index})
-    values = [weight * table.reindex(seeds).to_numpy() for weight, table in parts]
-    cells = parts[0][1].columns
-    return pd.DataFrame(total(np.array(values)), pd.Index(seeds, name="seed"), cells)
-
-
 def total(values: np.ndarray) -> np.ndarray:
     """The sum along the first axis, and with it the one rule of diverged runs.
 
@@ -337,9 +317,16 @@ def combined(
     weights: Sequence[float] = (1, -1),
     number: Callable[[pd.DataFrame], pd.Series] = mean_over,
 ) -> Scores:
-    """The ``number`` of each seed in Σ weight · ``of`` (the values of each side)."""
-    tables = (of(side.values) if of else side.values for side in found)
-    return Scores(number(weighted_sum(list(zip(weights, tables, strict=False)))), found)
+    """The ``number`` of each seed in Σ weight · ``of`` (the values of each side).
+
+    The sum is taken cell by cell: what one side lacks is NaN, and infinities are added as in
+    ``total``.
+    """
+    tables = [of(side.values) if of else side.values for side in found]
+    seeds = pd.Index(sorted(set().union(*(table.index for table in tables))), name="seed")
+    terms = zip(weights, tables, strict=False)
+    values = [weight * table.reindex(seeds).to_numpy() for weight, table in terms]
+    return Scores(number(pd.DataFrame(total(np.array(values)), seeds, tables[0].columns)), found)
 
 
 def logs(table: pd.DataFrame) -> pd.DataFrame:
@@ -350,7 +337,7 @@ def logs(table: pd.DataFrame) -> pd.DataFrame:
         return table.apply(np.log)
 
 
-#: A column of the judge's: whether a row's seed is one of those of a claim's first look.
+#: A column of the judge's: whether a row's seed is one of a claim's first interim analysis.
 FIRST_LOOK = "first_look"
 
 
@@ -368,8 +355,8 @@ def at_best(
     (``best_is``: ``max`` or ``min``); without ``by``, of held-out accuracy for an accuracy, and of
     log ``value`` for any other. Values at which a run diverged come last. For ties, see ``best``.
 
-    In rows with the column ``FIRST_LOOK``, the seeds of the first look choose for all; in rows with
-    the column ``universe``, each universe has its own best values. The index stays.
+    In rows with the column ``FIRST_LOOK``, the seeds that it marks choose for all. In rows with the
+    column ``universe``, the best values are those of each universe. The index stays.
     """
     one_of("best_is", best_is, ("max", "min"))
     apart = [*apart, *([UNIVERSE] if UNIVERSE in rows else [])]
@@ -388,8 +375,7 @@ def at_best(
         runs = per_run(choosing, value)
         with np.errstate(divide="ignore"):
             runs["score"] = -np.log(runs["value"])
-    by_fields = runs.groupby(fields, dropna=False)["score"]
-    means = by_fields.agg(lambda scores: scores.mean(skipna=False))
+    means = runs.groupby(fields, dropna=False)["score"].agg(lambda of: of.mean(skipna=False))
     chosen = best(means.reset_index(), choose, apart)[fields]
     kept = rows.reset_index(names="place in the table").merge(chosen, on=fields)
     return kept.set_index("place in the table").rename_axis(None)

@@ -128,7 +128,7 @@ def first_of_a_paper(case):
      for case in OF_RUNS],
 )  # fmt: skip
 def test_a_claim_holds_in_one_world_and_is_reversed_in_another(paper, name, monkeypatch):
-    monkeypatch.setattr("verdicts.ledger.detectable", lambda *given: math.nan)  # slow, not asked
+    monkeypatch.setattr("verdicts.judging.detectable", lambda *given: math.nan)  # slow, not asked
     expected = planned(paper).ledger.claims[name].expectation
     # A factor of ten at least takes a larger effect than others.
     effect = EFFECT * (8 if expected.margin == 2.3 else 1)

@@ -21,7 +21,7 @@ from ngo.pipeline.paths import CLAIMS
 from ngo.pipeline.plan import EVERY_SEED, plan
 from verdicts import judged, judgement, read_claims
 from verdicts.claims import ClaimsFile
-from verdicts.row import as_table
+from verdicts.verdict_rows import as_table
 
 CONFIG = REPOSITORY / "config"
 SEEDS = tuple(range(10))
@@ -61,7 +61,7 @@ def without_power():
     """What a number of seeds could show is slow, and not asked here."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("detectable", "seeds_needed"):
-            patch.setattr(f"verdicts.ledger.{name}", lambda *given: math.nan)
+            patch.setattr(f"verdicts.judging.{name}", lambda *given: math.nan)
         yield
 
 

@@ -134,7 +134,7 @@ def test_measurements_follow_the_code_that_they_import_and_a_file_left_out_is_no
 
 
 def test_what_joins_draws_judges_and_prints_is_followed(showing):
-    assert {"notebook", "verdicts.ledger", "ngo.report.pages", "ngo.pipeline.plan"} < {*showing}
+    assert {"notebook", "verdicts.judging", "ngo.report.pages", "ngo.pipeline.plan"} < {*showing}
     assert not_followed(showing, staleness.JOINED) == set()
     assert not_followed(showing, staleness.DRAWN, "notebook") == set()
     assert not_followed(showing, staleness.PRINTED) == set()

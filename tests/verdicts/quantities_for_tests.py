@@ -1,4 +1,4 @@
-"""Quantities and a file of claims for tests of the ledger."""
+"""Quantities and a file of claims for tests of judging."""
 
 import pytest
 import yaml

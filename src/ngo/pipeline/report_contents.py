@@ -22,7 +22,7 @@ from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.registry import UserError
-from verdicts.row import read_rows
+from verdicts.verdict_rows import read_rows
 
 
 def report_contents(configs: Sequence[Path]) -> contents.Contents:

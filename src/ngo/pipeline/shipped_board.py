@@ -24,7 +24,7 @@ from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, Line
 from verdicts import judged, judgement
 from verdicts.files import content_of, table_in
-from verdicts.row import Row
+from verdicts.verdict_rows import Row
 
 #: The table of methods in settings, of the tier ``BOARD``.
 MATRIX, BOARD = "matrix", "board"

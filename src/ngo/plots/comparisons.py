@@ -17,7 +17,7 @@ from ngo.analysis.mixers import LINEAR
 from ngo.plots import captions
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus
-from verdicts.row import ABSENT
+from verdicts.verdict_rows import ABSENT
 
 
 def print_comparison(table: pd.DataFrame) -> pd.DataFrame:

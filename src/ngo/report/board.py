@@ -18,7 +18,7 @@ from ngo.printing import bracketed
 from ngo.report.pages import file, rendered
 from verdicts import judgement
 from verdicts.claims import MARKS
-from verdicts.row import counted, counts_of
+from verdicts.verdict_rows import counted, counts_of
 
 #: The verdicts with a column of counts.
 COLUMNS = sorted(

@@ -12,7 +12,7 @@ from ngo.analysis import results
 from ngo.common.files import check_readable
 from ngo.report.findings import Findings
 from verdicts import judgement
-from verdicts.row import Row
+from verdicts.verdict_rows import Row
 
 #: The place of the shipped campaign's file in the repository.
 SHIPPED = Path("docs/results/shipped.json")

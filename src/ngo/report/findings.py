@@ -15,7 +15,7 @@ from ngo.report.answers import SLOT, Answer, Setting, answer
 from verdicts import judgement
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, shown
-from verdicts.row import ABSENT, Row
+from verdicts.verdict_rows import ABSENT, Row
 
 #: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")

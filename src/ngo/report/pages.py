@@ -26,7 +26,7 @@ from ngo.printing import body, inert
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import Topic, told
 from verdicts.report import escaped
-from verdicts.row import WORDS, counted, counts, registered
+from verdicts.verdict_rows import WORDS, counted, counts, registered
 
 #: The templates, the style sheets and the scripts.
 FOLDER = Path(__file__).with_name("page")

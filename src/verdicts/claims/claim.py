@@ -14,7 +14,7 @@ from verdicts.quantities import POOLED, QUANTITIES
 from verdicts.registry import one_of
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.planning import Plan
-from verdicts.statistics.rules import spoken
+from verdicts.statistics.setting_rules import spoken
 from verdicts.table import Selection
 
 #: The mark of a claim that its author may have meant in another way.
@@ -119,6 +119,7 @@ class Claim:
         return {cells[0] if len(cells) == 1 else v: cells for v, cells in cells_of.items()}
 
     def _is_open(self, name: str) -> bool:
+        """Whether all values of a field have the same cells, with the same expectations."""
         expected: dict[str, dict[str, Expectation | None]] = {}
         for cell in self.cells.values():
             rest = sorted(item for item in cell.where.items() if item[0] != name)
@@ -170,7 +171,7 @@ class ClaimsFile:
     gates: Mapping[str, Gate]
     #: The files with printed numbers that claims name.
     printed: tuple[Path, ...] = ()
-    #: What decides each claim, as a hash, by id (``resolved.forms``).
+    #: What decides each claim, as a hash, by id (``expanded_entries.forms``).
     forms: Mapping[str, str] = field(default_factory=dict)
     #: Patterns of ids: these claims have no row where they are not run.
     optional: tuple[str, ...] = ()

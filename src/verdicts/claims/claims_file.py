@@ -16,8 +16,8 @@ from typing import Any, get_args
 
 from verdicts.claims import claim as schema
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
-from verdicts.claims.conditions import check_shares
-from verdicts.claims.resolved import PrintedValue, forms, resolved
+from verdicts.claims.conditions import check_names, check_shares
+from verdicts.claims.expanded_entries import PrintedValue, forms, resolved
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantities import POOLED, QUANTITIES, Quantity
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
@@ -25,7 +25,7 @@ from verdicts.run_values import Value
 from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.planning import Plan, checked_plan
 from verdicts.statistics.samples import TESTS
-from verdicts.table import Column, Selection
+from verdicts.table import Column, Selection, Tables, read_tables
 
 #: The keys of a claim, and of a gate, whose values are fields of it, and what a cell may have, too.
 OF_CLAIM = (
@@ -61,17 +61,28 @@ def read_claims(path: str | Path) -> ClaimsFile:
     return claims_of(read_mapping(path, "claims"), Path(path).parent)
 
 
+def checked_tables(claims: ClaimsFile, folder: str | Path) -> Tables:
+    """The tables in a folder that claims read, with the columns that they name.
+
+    Raises a UserError like ``read_tables`` and ``check_names``.
+    """
+    tables = read_tables(folder, claims.tables)
+    check_names(claims, tables)
+    return tables
+
+
 def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
     entries = resolved(content, folder)
+    hashes = forms(entries)
     gates = {str(name): _gate(f"gates.{name}", name, gate) for name, gate in entries.gates.items()}
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
     by_id = _with_members({claim.id: claim for claim in claims})
     optional = names("optional", content["optional"]) if "optional" in content else ()
     files, sources = tuple(sorted(entries.printed.files)), entries.printed.sources
-    return ClaimsFile(by_id, gates, files, forms(entries), optional, sources)
+    return ClaimsFile(by_id, gates, files, hashes, optional, sources)
 
 
 def _read(key: str, values: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
@@ -328,23 +339,20 @@ def _members(key: str, claim: Claim, claims: Mapping[str, Claim]) -> Iterator[st
         if not members:
             raise unknown(key, name, claims)
         for id in members:
-            if obstacle := _obstacle(claim, claims[id]):
-                raise UserError(f"{key}: {id!r} can't be pooled: {obstacle}.")
+            for obstacle, why in _obstacles(claim, claims[id]):
+                if obstacle:
+                    raise UserError(f"{key}: {id!r} can't be pooled: {why}.")
             yield id
 
 
-def _obstacle(claim: Claim, member: Claim) -> str:
-    """Why the numbers of ``member`` can't be among those of ``claim``; empty if they can."""
-    if member.is_pooled:
-        return "it is a pooled claim"
-    if member.every_cell or member.expectation is None or not member.expectation.directed:
-        return "it does not say that one number is above or below a value"
-    if member.test:
-        return "its runs are not paired"
-    if QUANTITIES[member.quantity].ratio or member.exact:
-        return "it has no number of each seed that varies"
-    if member.universes is not None:
-        return "it is about universes, not about seeds"
-    if member.unit != claim.unit:
-        return f"its unit is {member.unit!r}, and that of {claim.id!r} is {claim.unit!r}"
-    return ""
+def _obstacles(claim: Claim, member: Claim) -> Iterator[tuple[object, str]]:
+    """What may keep the numbers of ``member`` out of those of ``claim``, and why."""
+    directed = member.expectation and member.expectation.directed and not member.every_cell
+    varies = not (QUANTITIES[member.quantity].ratio or member.exact)
+    yield member.is_pooled, "it is a pooled claim"
+    yield not directed, "it does not say that one number is above or below a value"
+    yield member.test, "its runs are not paired"
+    yield not varies, "it has no number of each seed that varies"
+    yield member.universes, "it is about universes, not about seeds"
+    told = f"its unit is {member.unit!r}, and that of {claim.id!r} is {claim.unit!r}"
+    yield member.unit != claim.unit, told

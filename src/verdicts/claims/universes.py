@@ -7,13 +7,17 @@ alone, to know why.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
-from verdicts.claims.claim import Claim
+from verdicts.claims.claim import Claim, ClaimsFile
+from verdicts.claims.claims_file import checked_tables, read_claims
 from verdicts.claims.conditions import check_gate, passing
 from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
-from verdicts.registry import UserError
+from verdicts.registry import UserError, one_of
 from verdicts.scores import total
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import sides
@@ -143,17 +147,24 @@ def settings_in(universes: pd.DataFrame) -> pd.DataFrame:
     return settings.rename(columns=lambda name: name.removeprefix(SETTING))
 
 
-def specification_curve(claim: Claim, tables: Tables) -> pd.DataFrame:
-    """The universes that count, sorted by their effects, with a column ``side``.
+def specification_curve(
+    claims: str | Path | ClaimsFile, tables: str | Path | Tables, claim: str
+) -> pd.DataFrame:
+    """The universes of a claim that count, sorted by effect: settings, ``effect`` and ``side``.
 
-    ``side``: 1 if the claim holds beyond the margin, −1 if its opposite does, 0 if the effect is
-    within the margin. Raises a UserError like ``universes_of``.
+    ``side`` is 1 where the claim holds beyond the margin, −1 where its opposite does, else 0.
+    Claims and tables are files, or read already. Raises a UserError like ``check``, for an unknown
+    id, and for a claim without universes.
     """
-    universes = universes_of(claim, {}, tables)
-    assert isinstance(claim.expectation, Expectation)  # claims over universes have one
+    file = claims if isinstance(claims, ClaimsFile) else read_claims(claims)
+    over = {id: each for id, each in file.claims.items() if each.universes is not None}
+    chosen = over[one_of("claim", claim, over)]
+    read = tables if isinstance(tables, Mapping) else checked_tables(file, tables)
+    universes = universes_of(chosen, {}, read)
+    assert isinstance(chosen.expectation, Expectation)  # claims over universes have one
     counting = universes[universes["why"] == ""].drop(columns="why")
     curve = counting.sort_values(["effect", UNIVERSE], ignore_index=True)
-    return curve.assign(side=sides(curve["effect"], claim.expectation))
+    return curve.assign(side=sides(curve["effect"], chosen.expectation))
 
 
 def _setting(name: str, values: pd.Series) -> pd.Series:

@@ -112,12 +112,12 @@ class Evidence:
     skewness: float = 0.0
     #: What the test that decides does not reject; of ``paper``, the prediction interval.
     interval: Intervals = field(default=lambda level: (NAN, NAN), compare=False, repr=False)
-    #: The same of the last look alone, at the whole level; None without a plan.
+    #: The same of the last interim analysis alone, at the whole level; None without a plan.
     last: Intervals | None = field(default=None, compare=False, repr=False)
     #: The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
-    #: p values ``p`` and ``p_equivalent`` are those over all looks taken.
+    #: p values ``p`` and ``p_equivalent`` are those over all analyses made.
     plan: tuple[int, ...] = ()
-    #: How many looks were taken; None without a plan.
+    #: How many interim analyses were made; None without a plan.
     looks: int | None = None
     #: In which seeds runs diverged, and which seeds or runs do not count, and why; or empty.
     left_out: str = ""

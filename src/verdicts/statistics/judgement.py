@@ -39,8 +39,8 @@ from verdicts.statistics import multiverse as universes
 from verdicts.statistics.evidence import SKEWED, Evidence, Expectation
 from verdicts.statistics.multiverse import LEAST, MOST, SIDES, SOME, Multiverse, MultiverseEvidence
 from verdicts.statistics.planning import share_at
-from verdicts.statistics.rules import spoken
 from verdicts.statistics.samples import ALPHA, ROUNDING, Interval, exceeds
+from verdicts.statistics.setting_rules import spoken
 
 HOLDS, FAILS, REVERSED, EQUIVALENT = "holds", "fails", "reversed", "equivalent"
 CONSISTENT, NOT_MET, CANNOT_TELL = "consistent", "not met", "cannot be told"
@@ -110,7 +110,7 @@ class Verdict:
     def interval_level(self) -> float:
         """The level that is left to the test behind the verdict; over universes, and plain, 5 %.
 
-        If nothing is decided, that of the wider interval of both tests, at the last look.
+        If nothing is decided, that of the wider interval of both tests, at the last analysis.
         """
         found = self.evidence
         if not isinstance(found, Evidence):
@@ -125,7 +125,7 @@ class Verdict:
 
     @property
     def plain_interval(self) -> Interval:
-        """The interval of 95 % of the last look alone, as if the claim were the only one."""
+        """The 95 % interval of the last analysis alone, as if the claim were the only one."""
         return self._ends(ALPHA, last=True)
 
     def _ends(self, level: float, *, last: bool) -> Interval:

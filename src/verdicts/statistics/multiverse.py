@@ -8,18 +8,17 @@ Limits of shares are Clopper and Pearson's: exact, so that they are never too na
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from verdicts.lazy import pd, special, stats
 from verdicts.statistics.evidence import Expectation, Intervals
-from verdicts.statistics.rules import NONE, Rule, cut_at, find_rule
 from verdicts.statistics.samples import ALPHA, exceeds, median_interval, signed_ranks
+from verdicts.statistics.setting_rules import NONE, Rule, cut_at, find_rule
 
 #: With 16 universes, no share has a lower limit of 80 %; with 20, it takes all.
 FEWEST_UNIVERSES = 20
@@ -95,16 +94,6 @@ class Multiverse:
         """The ``share_interval`` of the universes on a side."""
         return share_interval(self.number(side), self.count)
 
-    def as_json(self) -> str:
-        """All fields as a JSON object in one line."""
-        return json.dumps(asdict(self), ensure_ascii=False)
-
-
-def multiverse_of(text: str) -> Multiverse:
-    """What ``Multiverse.as_json`` wrote; a ValueError, TypeError or KeyError for anything else."""
-    values = json.loads(text)
-    return Multiverse(**{**values, "rule_settings": tuple(values["rule_settings"])})
-
 
 class MultiverseEvidence(NamedTuple):
     """What the effects of a claim's universes say, before the adjustment in its family."""
@@ -122,7 +111,7 @@ class MultiverseEvidence(NamedTuple):
     estimate: float
     #: … and its 95 % interval, whatever the level.
     interval: Intervals
-    #: There are no looks.
+    #: There are no interim analyses.
     last: None = None
 
 

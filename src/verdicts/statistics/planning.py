@@ -1,10 +1,11 @@
-"""Looks: a claim is judged at numbers of seeds that were fixed beforehand, until it is decided.
+"""Interim analyses, and the power of a number of seeds.
 
-A look spends a share of the level ``ALPHA``: half of it at the first look, half of what is left at
-each further one, and all that is left at the last. A claim's p value is the smallest p / share of
-the looks taken, so (union bound) it is one whenever one stops. It can only fall with more looks;
-Holm's method therefore keeps its level in a family whose claims are at different looks, and what is
-decided stays decided.
+A claim with a plan is judged at numbers of seeds that were fixed beforehand, until it is decided.
+Each interim analysis spends a share of the level ``ALPHA``: the first half of it, each further one
+half of what is left, and the last all that is left. The p value of a claim is the smallest
+p / share of the analyses made. By the union bound, it is valid whenever one stops. More analyses
+can only lower it: what is decided stays decided, and Holm's method keeps its level in a family
+whose claims have had different numbers of analyses.
 
 What a number of seeds can show follows from the noncentral t distribution.
 """
@@ -44,16 +45,16 @@ def checked_plan(key: str, value: object) -> Plan:
 
 
 def shares(plan: Plan) -> list[float]:
-    """The share of α that each look spends; their sum is 1."""
+    """The share of α that each interim analysis spends; their sum is 1."""
     halves = [0.5 ** (k + 1) for k in range(len(plan))]
     return [*halves[:-1], 2 * halves[-1]] if plan else [1.0]
 
 
 def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evidence:
-    """The evidence at the last look that so many values allow, with p values over all looks.
+    """The evidence at the last analysis that so many values allow, with p values over all of them.
 
-    ``values`` are in the order of seeds: the first ones count, and those between two looks do not.
-    A seed without a value (NaN) is a seed.
+    ``values`` are in the order of seeds. Only the first ones count, up to the number of that
+    analysis. A seed without a value (NaN) is a seed.
     """
     taken = [look for look in plan if look <= len(values)]
     if taken:
@@ -64,22 +65,25 @@ def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evid
 
 
 def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
-    """The last evidence of the first looks of a plan, with p values over all of them.
+    """The last evidence of ``looks``, the first analyses of a plan, with p values over all of them.
 
-    The interval has what no look rejects at its share of the level.
+    The interval contains what no analysis rejects at its share of the level.
     """
-    p, first = _smallest([look.p for look in looks], plan)
-    p_equivalent, _ = _smallest([look.p_equivalent for look in looks], plan)
-    obstacle = looks[-1].obstacle if all(look.obstacle for look in looks) else ""
-    last = looks[-1]
+    spent = np.array(shares(plan))[: len(looks)]
+    scaled = np.array([[look.p, look.p_equivalent] for look in looks]) / spent[:, None]
+    p, p_equivalent = np.minimum(1.0, np.fmin.reduce(scaled)).tolist()
+    last, none = looks[-1], bool(np.isnan(scaled[:, 0]).all())
+    first = len(looks) - 1 if none else int(np.nanargmin(scaled[:, 0]))
+    obstacle = last.obstacle if all(look.obstacle for look in looks) else ""
 
     def interval(level: float) -> Interval:
-        spent = zip(looks, shares(plan), strict=False)
-        ends = np.array([look.interval(share * level) for look, share in spent])
+        ends = np.array(
+            [look.interval(share * level) for look, share in zip(looks, spent, strict=True)]
+        )
         low, high = float(np.fmax.reduce(ends[:, 0])), float(np.fmin.reduce(ends[:, 1]))
         if not low > high:  # or there are none
             return low, high
-        return looks[first].interval(shares(plan)[first] * level)
+        return looks[first].interval(spent[first] * level)
 
     return replace(
         last, p=p, p_equivalent=p_equivalent, side=looks[first].side, obstacle=obstacle,
@@ -87,17 +91,8 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
     )  # fmt: skip
 
 
-def _smallest(p: Sequence[float], plan: Plan) -> tuple[float, int]:
-    """The smallest p / share, at most 1, and its look; NaN if no look has a p value."""
-    scaled = [value / share for value, share in zip(p, shares(plan), strict=False)]
-    if np.isnan(scaled).all():
-        return float("nan"), len(p) - 1
-    first = int(np.nanargmin(scaled))
-    return min(1.0, scaled[first]), first
-
-
 def share_at(evidence: Evidence, *, coming: bool = False) -> float:
-    """The share of α of the last look taken, or of the look that comes; 1 without a plan."""
+    """The share of α of the last analysis made, or of the coming one; 1 without a plan."""
     spent, taken = shares(evidence.plan), (evidence.looks or 0) + coming
     return spent[min(max(taken, 1), len(spent)) - 1]
 
@@ -105,9 +100,10 @@ def share_at(evidence: Evidence, *, coming: bool = False) -> float:
 def detectable(evidence: Evidence, family: int = 1) -> float:
     """The smallest difference from the expected value that so many seeds show with power 80 %.
 
-    In the unit of the quantity, from the spread that was seen, at the level that is left to each
-    claim of the family (α / size) at its look. For ``near``, a difference that exceeds the margin.
-    NaN with fewer than three seeds or without a spread.
+    It is in the unit of the quantity, and follows from the standard deviation of these seeds. The
+    level is that left to each claim of the family (α / size), times the share of the analysis. For
+    ``near``, it is a difference that exceeds the margin. NaN with fewer than three seeds, or if
+    all have the same value.
     """
     count, spread, expected = evidence.pairs, evidence.spread, evidence.expectation
     if count < FEWEST or not spread > 0:
@@ -124,9 +120,9 @@ def detectable(evidence: Evidence, family: int = 1) -> float:
 def seeds_needed(evidence: Evidence, family: int = 1) -> float:
     """The fewest seeds that decide the claim with power 80 % if what was measured is true.
 
-    See ``chance``. With a plan, at the level of the look that comes. NaN with fewer than three
-    seeds or without a spread, and of printed numbers: more seeds do not narrow the interval for one
-    more. Infinite if more than ``MOST_SEEDS`` are needed.
+    See ``chance``. With a plan, the level is that of the coming analysis. Infinite if more than
+    ``MOST_SEEDS`` are needed. NaN with fewer than three seeds, or if all have the same value; and
+    for a printed number, since more seeds do not narrow the interval for one more run.
     """
     printed = evidence.expectation.relation == "paper"
     if evidence.pairs < FEWEST or not evidence.spread > 0 or printed:

@@ -42,7 +42,7 @@ ALPHA = 0.05
 #: The fewest seeds with an interval. With two, it reaches 13 standard errors to either side.
 FEWEST = 3
 
-#: A spread below this share of the values is rounding error.
+#: A standard deviation below this share of the values is rounding error.
 ROUNDING = 1e-9
 
 
@@ -83,7 +83,7 @@ def exceeds(value: Any, limit: float) -> Any:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The mean of a value over seeds, and its spread."""
+    """The mean of a value over seeds, with its standard deviation and interval."""
 
     mean: float
     #: Sample standard deviation; NaN for one seed.

@@ -80,7 +80,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
 
 
 def test_the_claims_ask_what_they_say(monkeypatch):
-    monkeypatch.setattr("verdicts.ledger.detectable", lambda *given: math.nan)  # slow, not asked
+    monkeypatch.setattr("verdicts.judging.detectable", lambda *given: math.nan)  # slow, not asked
     claims = read_claims(REPOSITORY / "papers/stale/claims.yaml")
     actual = {row.claim: row for row in judged(claims, runs()) if not row.cell}
     wanted = {

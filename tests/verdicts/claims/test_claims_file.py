@@ -4,9 +4,9 @@ import pytest
 from cases import cases
 from quantities_for_tests import quantities, write  # noqa: F401
 
-from verdicts.claims import resolved
+from verdicts.claims import expanded_entries
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.resolved import PrintedNumbers, expanded
+from verdicts.claims.expanded_entries import PrintedNumbers, expanded
 from verdicts.registry import UserError
 from verdicts.statistics.evidence import Expectation
 
@@ -215,7 +215,7 @@ def test_an_entry_is_one_claim_for_each_combination():
 
 
 def test_a_file_does_not_write_out_too_much(monkeypatch):
-    monkeypatch.setattr(resolved, "MOST", 5000)
+    monkeypatch.setattr(expanded_entries, "MOST", 5000)
     few = {"a{d}": {"for_each": {"d": [*range(100)]}, "cells": {}}}
     assert len(expanded("claims", few)) == 100
     many = {"a{d}": {"for_each": {"d": [*range(100)]}, "cells": few}}

@@ -1,5 +1,6 @@
 """The form of a claim: what decides it, and no more."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import yaml
 from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.resolved import forms, resolved
+from verdicts.claims.expanded_entries import forms, resolved
 from verdicts.files import read_mapping
 from verdicts.registration import read_registration, registration_path
 
@@ -35,7 +36,8 @@ def test_words_and_the_type_of_a_number_do_not_count(tmp_path, words):
 
 @pytest.mark.parametrize(
     "change",
-    [{"from": "u"}, {"where": {"p": 1}}, {"quantity": "start"}, {"with": {"value": "V"}},
+    [{"from": "u"}, {"where": {"p": 1}}, {"where": {"p": math.inf}}, {"quantity": "start"},
+     {"with": {"value": "V"}},
      {"above": 1}, {"margin": 0.5}, {"family": "f"}, {"gate": "g"}, {"cells": {"x": {"p": 1}}},
      {"every_cell": True}, {"looks": [10, 20]}, {"universes": {}}],
 )  # fmt: skip

@@ -13,9 +13,9 @@ import verdicts
 from verdicts.claims.universes import universes_of
 from verdicts.cli import main
 from verdicts.quantities import QUANTITIES
-from verdicts.row import read_rows
 from verdicts.run_values import VALUES, RunValue, at_the_end
 from verdicts.table import read_tables
+from verdicts.verdict_rows import read_rows
 
 SCORED = UNIVERSES.replace("value: score", "value: made_up_score")
 TUNED = {"difference": "", "best_difference": ", choose: [gamma], by: held_out"}

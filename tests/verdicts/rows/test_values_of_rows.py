@@ -10,7 +10,7 @@ from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
 from verdicts.run_values import final, per_run, worst_of
-from verdicts.scores import FIRST_LOOK, at_best, sides, total, weighted_sum
+from verdicts.scores import FIRST_LOOK, at_best, combined, sides, total
 
 CURVES = pd.DataFrame({"run": [*"aaabbb"], "seed": [0, 0, 0, 1, 1, 1]})
 CURVES = CURVES.assign(step=[20, 0, 10, 0, 10, 20], score=[3.0, 1.0, 8.0, 2.0, 2.0, 5.0])
@@ -101,7 +101,7 @@ def test_centralized_training_counts_for_every_topology():
         columns=["method", "topology", "seed", "score"],
     )  # fmt: skip
     one, shared = sides(rows, [{"method": "a"}, {"method": "all"}], "score", ["topology"])
-    found = weighted_sum([(1, shared.values), (-1, one.values)])
+    found = combined([shared, one], number=lambda table: table).numbers
     assert found[[("ring",)]].iloc[:, 0].tolist() == [5, 14]
     assert found[[("complete",)]].iloc[:, 0].tolist() == [2, 11]
 

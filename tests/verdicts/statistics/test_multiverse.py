@@ -10,7 +10,7 @@ from scipy.stats import binomtest, wilcoxon
 from verdicts.statistics import multiverse
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import judge_multiverses
-from verdicts.statistics.rules import find_rule
+from verdicts.statistics.setting_rules import find_rule
 
 ABOVE = Expectation("above", 0, 1)
 STREAM = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""The ledger: each claim of a file with a verdict, and the seeds that are left out."""
+"""Judging: each claim of a file with a verdict, and the seeds that are left out."""
 
 import math
 
@@ -10,10 +10,10 @@ from quantities_for_tests import quantities, write  # noqa: F401
 
 import verdicts
 from verdicts.claims.claims_file import read_claims
-from verdicts.ledger import judged as judge
+from verdicts.judging import judged as judge
 from verdicts.quantities import QUANTITIES, Quantity
 from verdicts.registry import UserError
-from verdicts.row import as_table
+from verdicts.verdict_rows import as_table
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -36,7 +36,7 @@ def runs(mean, topology="ring", dataset="mnist", noise=NOISE):
 
 
 def judged(path, tables, claims, gates=None):
-    """The ledger, by claim and cell."""
+    """The rows of verdicts, by claim and cell."""
     if isinstance(tables, pd.DataFrame):
         tables = {"t": tables}
     found = judge(read_claims(write(path / "c.yaml", claims, gates)), tables)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
 
@@ -17,7 +18,7 @@ from verdicts.registry import UserError, in_a_line, printable
 from verdicts.statistics import judgement
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import ALWAYS, EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
-from verdicts.statistics.multiverse import Multiverse, multiverse_of
+from verdicts.statistics.multiverse import Multiverse
 from verdicts.statistics.samples import FEWEST
 from verdicts.table import MOST_BYTES, read_csv
 
@@ -60,7 +61,7 @@ class Row:
     #: The mean over seeds; the median where runs diverged.
     estimate: float
     #: The ends of the interval: what the test behind the verdict does not reject, at the level that
-    #: look and family leave to it.
+    #: interim analyses and family leave to it.
     low: float
     high: float
     #: The smallest difference from the expected value that these seeds show with power 80 %.
@@ -94,7 +95,7 @@ class Row:
     #: What the universes say, for a claim over universes. ``estimate`` is then the median of their
     #: effects, ``pairs`` their number, and ``reason`` the sentence on them.
     multiverse: Multiverse | None = None
-    #: The looks taken at the claim, by the plan in its file; None without a plan.
+    #: How many interim analyses were made, by the plan in its file; None without a plan.
     looks: int | None = None
     #: ``before``, ``changed`` or ``added``: whether the claim was registered before its first run,
     #: was changed after it, or came after it. None if that is not known.
@@ -102,13 +103,13 @@ class Row:
     #: One of ``claims.claim.MARKS``: it is counted apart.
     mark: str | None = None
     mark_reason: str = ""
-    #: The seeds at the next planned look, of an undecided claim; None without one.
+    #: The seeds at the next planned analysis, of an undecided claim; None without one.
     next_look: int | None = None
     #: The author's own words; may be empty.
     quote: str = ""
     #: The level of the interval: it is of 1 − level. Two one-sided tests have one of 0.1.
     level: float = NAN
-    #: The ends of the interval of 95 % of the last look, as if the claim were the only one.
+    #: The ends of the 95 % interval of the last analysis, as if the claim were the only one.
     plain_low: float = NAN
     plain_high: float = NAN
 
@@ -121,7 +122,9 @@ class Row:
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
         if isinstance(self.multiverse, str):
-            object.__setattr__(self, "multiverse", multiverse_of(self.multiverse))
+            values = json.loads(self.multiverse)
+            values["rule_settings"] = tuple(values["rule_settings"])
+            object.__setattr__(self, "multiverse", Multiverse(**values))
 
     @property
     def anchor(self) -> str:
@@ -185,7 +188,7 @@ class Row:
 
     @property
     def counted(self) -> str:
-        """The number of seeds, with the looks taken at them, or of cases."""
+        """The number of seeds, with the interim analyses made (``in 2 looks``), or of cases."""
         return number(self.pairs if math.isnan(self.cases) else self.cases, 0) + self._in_looks
 
     @property
@@ -284,7 +287,8 @@ def _many(count: float, noun: str) -> str:
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     """The rows as a table with the columns ``COLUMNS``; ``multiverse`` is JSON."""
     table = pd.DataFrame([vars(row) for row in rows], columns=COLUMNS)
-    table["multiverse"] = [row.multiverse.as_json() if row.multiverse else None for row in rows]
+    over = table["multiverse"]
+    table["multiverse"] = [of and json.dumps(asdict(of), ensure_ascii=False) for of in over]
     return table
 
 

@@ -1,11 +1,13 @@
-"""The ledger: every claim of a file, with a verdict, judged on tidy tables.
+"""Judging: a verdict on every claim of a file, from tidy tables.
 
 A claim selects rows (``from``, ``where``) and reduces them to one number per seed, or to cases
-(``quantities``). Statistics judge the numbers (``evidence``, ``judgement``); all cases must
-be met. The claim is ``not run`` if its table or rows are missing (of a data set that was not
-trained, for example), and ``out of scale``, with its numbers, if the rows do not pass a gate. p
-values are adjusted within the claim's family; those of its cells within the claim. What misses a
-gate is alone, but for late gates: they came after all verdicts.
+(``quantities``). Statistics judge the numbers (``evidence``, ``judgement``); of cases, all must be
+met. A claim is ``not run`` if its table or its rows are missing: its data set was not trained, for
+example. It is ``out of scale``, and keeps its numbers, if its rows miss a gate.
+
+The p values of a claim are adjusted within its family, and those of its cells within the claim.
+What misses a gate is left out of its family, unless the gate is late: such a gate was set after the
+results, and must not change the verdicts on other claims.
 """
 
 from __future__ import annotations
@@ -13,21 +15,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from verdicts import registration
 from verdicts.claims.claim import BOUNDS, SIDES, Cell, Claim, ClaimsFile
-from verdicts.claims.claims_file import claims_of
+from verdicts.claims.claims_file import checked_tables, claims_of, read_claims
 from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
 from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
-from verdicts.row import ABSENT, NAN, Row, as_table
 from verdicts.run_values import Value, marked
-from verdicts.scores import FIRST_LOOK, Scores, compared, sides
+from verdicts.scores import FIRST_LOOK, compared, sides
 from verdicts.statistics import judgement
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
@@ -35,12 +37,31 @@ from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
 from verdicts.statistics.samples import ROUNDING, WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, selected
+from verdicts.verdict_rows import ABSENT, NAN, Row, as_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | MultiverseEvidence | Verdict
+
+
+def check(claims: str | Path, tables: str | Path) -> list[Row]:
+    """Judge the claims in a file on the tables in a folder (NAME.parquet or NAME.csv).
+
+    Returns a row for each claim, in the file's order, each followed by those of its cells. A claim
+    whose table or rows are not there is "not run". If the claims are registered, and tables have
+    the column ``started``, the rows say whether a claim was registered before its first run.
+
+    Raises a UserError, in one line, for the first mistake in the claims file, its tables or
+    its registration: a column that a table lacks, or a text where a claim reads a number. What an
+    optional claim lacks is no mistake.
+    """
+    file = read_claims(claims)
+    read = checked_tables(file, tables)
+    rows = judged(file, read)
+    known = registration.read_registration(registration.registration_path(claims))
+    return registration.with_standing(rows, file, known, registration.first_runs(file, read))
 
 
 def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
@@ -76,7 +97,7 @@ def judged(claims: ClaimsFile, tables: Tables) -> list[Row]:
             continue
         unit = known_unit(claim, claims.claims, of_runs=_of_runs(claim, tables))
         for name, verdict in {"": decided[id], **cells[id]}.items():
-            rows.append(_gated(_row(claim, name, verdict, unit), missed[id][name]))
+            rows.append(_row(claim, name, verdict, unit, missed[id][name]))
     return rows
 
 
@@ -85,8 +106,7 @@ def _of_runs(claim: Claim, tables: Tables) -> bool:
     return all("run" in tables[name] for name in claim.tables if name in tables)
 
 
-@dataclass(frozen=True)
-class Missed:
+class Missed(NamedTuple):
     """The gate that the rows of a claim or a cell miss; empty if they miss none."""
 
     why: str = ""
@@ -95,7 +115,7 @@ class Missed:
 
     @property
     def alone(self) -> bool:
-        """Whether no p values are adjusted together with those of the claim."""
+        """Whether p values are adjusted without those of other claims: a gate in time is missed."""
         return bool(self.why and not self.late)
 
 
@@ -118,20 +138,6 @@ def _missed(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
     except UserError as error:
         return Missed(f"{error}{of}", late)
     return Missed()
-
-
-def _gated(row: Row, missed: Missed) -> Row:
-    """The row; out of scale, with its numbers, if a gate is missed.
-
-    If the gate is late, with the verdict without it.
-    """
-    if not missed.why or row.verdict == NOT_RUN:
-        return row
-    told = missed.why
-    if missed.late:
-        before = row.verdict + (f" ({row.reason})" if row.reason else "")
-        told += f"; without this gate, set on {missed.late} after the results: {before}"
-    return replace(row, verdict=OUT_OF_SCALE, reason=told, next_look=None)
 
 
 def _adjusted(
@@ -226,6 +232,7 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
 
     Raises a TableError for a mistake in these rows.
     """
+    quantity, given = QUANTITIES[claim.quantity], dict[str, Any](claim.arguments)
     try:
         if claim.is_pooled:
             rows = _numbers(claim, claims, tables)
@@ -234,9 +241,11 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
         if claim.universes is not None:
             return universes_of(claim, where, tables)
         if claim.has_sides:
-            return _compared(claim, rows)
-        quantity = QUANTITIES[claim.quantity]
-        result = quantity.function(rows, **claim.arguments)
+            wheres = [given[name] for name in SIDES[claim.quantity]]
+            value: Any = quantity.value(given)
+            found = sides(rows, wheres, value, given.get("over", ()), paired=False)
+            return compared(found, log=claim.quantity == "log_ratio", test=claim.test)
+        result = quantity.function(rows, **given)
     except TableError as error:
         raise TableError(f"claims.{claim.id}: {error}") from None
     except UserError as error:
@@ -244,15 +253,6 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
     except KeyError as error:  # of a table that an older version has written, for example
         raise _NotRun(f"{claim.quantity!r} finds no {in_a_line(error)}") from None
     return quantity.scores(f"claims.{claim.id}.quantity", result)
-
-
-def _compared(claim: Claim, rows: pd.DataFrame) -> Scores:
-    """Both sides of a claim, paired where their runs have seeds in common."""
-    given: Mapping[str, Any] = claim.arguments
-    wheres = [given[name] for name in SIDES[claim.quantity]]
-    value: Any = QUANTITIES[claim.quantity].value(given)
-    found = sides(rows, wheres, value, given.get("over", ()), paired=False)
-    return compared(found, log=claim.quantity == "log_ratio", test=claim.test)
 
 
 def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
@@ -274,7 +274,7 @@ def _numbers(claim: Claim, claims: ClaimsFile, tables: Tables) -> pd.DataFrame:
 def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
     """The rows of a claim or a cell; with a plan, those of added seeds too.
 
-    Seeds of the first look, which choose the best values of fields, are marked (``FIRST_LOOK``).
+    Seeds of the first interim analysis choose the best values of fields; ``FIRST_LOOK`` marks them.
     """
     added = [claim.added] if claim.looks and claim.added in tables else []
     whole = joined(tables, (*claim.tables, *added))
@@ -286,28 +286,37 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
     return rows.assign(**{FIRST_LOOK: rows["seed"].isin(first)})
 
 
-def _row(claim: Claim, cell: str, verdict: Verdict, unit: str) -> Row:
-    expectation, known = claim.parts[cell].expectation, verdict.evidence
-    seeds = known if isinstance(known, Evidence) else None
-    coming = claim.looks[seeds.looks or 0 :] if seeds and verdict.verdict == UNDECIDED else ()
-    ends = dict(zip(ENDS, (*verdict.interval, *verdict.plain_interval), strict=True))
-    copied: dict[str, Any] = {"level": verdict.interval_level, **ends}
-    for source, names in (claim, OF_CLAIM), (verdict, OF_VERDICT), (known, OF_EVIDENCE):
+def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -> Row:
+    """The row of a claim or a cell: out of scale, with its numbers, if a gate is missed."""
+    expected, known = claim.parts[cell].expectation or Expectation("", NAN), decided.evidence
+    ends = dict(zip(ENDS, (*decided.interval, *decided.plain_interval), strict=True))
+    copied: dict[str, Any] = {**ends, "detectable": NAN, "seeds_needed": NAN}
+    for source, names in (claim, OF_CLAIM), (decided, OF_VERDICT), (known, OF_EVIDENCE):
         copied |= {name: getattr(source, name, NAN) for name in names}
+    verdict, reason = decided.verdict, decided.reason
+    if isinstance(known, Evidence):
+        reason = "; ".join(filter(None, [reason, known.left_out]))
+        powers = {"detectable": detectable, "seeds_needed": seeds_needed}
+        copied |= {name: of(known, decided.family) for name, of in powers.items()}
+        copied["looks"] = known.looks
+        if verdict == UNDECIDED and not missed.why:
+            copied["next_look"] = next(iter(claim.looks[known.looks or 0 :]), None)
+    if missed.why and verdict != NOT_RUN:
+        before = verdict + (f" ({reason})" if reason else "")
+        late = f"; without this gate, set on {missed.late} after the results: {before}"
+        verdict, reason = OUT_OF_SCALE, missed.why + late * bool(missed.late)
     return Row(
         claim=claim.id,
         cell=cell,
-        reason="; ".join(filter(None, [verdict.reason, seeds.left_out if seeds else ""])),
+        verdict=verdict,
+        reason=reason,
         unit=unit,
-        relation=expectation.relation if expectation else "",
-        expected=expectation.value if expectation else NAN,
-        margin=NAN if expectation is None or expectation.margin is None else expectation.margin,
-        detectable=detectable(seeds, verdict.family) if seeds else NAN,
-        seeds_needed=seeds_needed(seeds, verdict.family) if seeds else NAN,
+        relation=expected.relation,
+        expected=expected.value,
+        margin=NAN if expected.margin is None else expected.margin,
+        level=decided.interval_level,
         family=claim.id if cell else claim.family,
-        family_size=verdict.family,
-        looks=seeds.looks if seeds else None,
-        next_look=coming[0] if coming else None,
+        family_size=decided.family,
         **copied,
     )
 
@@ -315,7 +324,7 @@ def _row(claim: Claim, cell: str, verdict: Verdict, unit: str) -> Row:
 ENDS = ("low", "high", "plain_low", "plain_high")
 OF_CLAIM = ("place", "says", "quote", "kind", "shows", "mark", "mark_reason")
 OF_VERDICT = (
-    *("verdict", "p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
+    *("p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
     *("hardest_measured", "hardest_limit", "multiverse"),
 )
 #: What a row has of the claim, of the verdict and of the evidence.

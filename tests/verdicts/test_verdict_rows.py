@@ -11,7 +11,7 @@ from made_up_page import NAN, ROWS, row
 from verdicts import report as board
 from verdicts.registry import UserError
 from verdicts.report import as_json, as_page
-from verdicts.row import MARKED, as_table, counts, number, read_rows
+from verdicts.verdict_rows import MARKED, as_table, counts, number, read_rows
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from cases import cases
 
-from verdicts.statistics.rules import LEAVES, find_rule, fitted, readable, spoken, sums_of
+from verdicts.statistics.setting_rules import LEAVES, find_rule, fitted, readable, spoken, sums_of
 
 COUNT = 200
 STREAM = np.random.default_rng(5)

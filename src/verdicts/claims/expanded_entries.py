@@ -157,7 +157,7 @@ MOST_BYTES = 2**24
 class PrintedValue(float):
     """A number as it is printed."""
 
-    #: Half of its last digit, and of how many seeds it is; None if that is not told.
+    #: Half of its last digit, and of how many seeds it is; None if that is not reported.
     rounding: float
     seeds: int | None
 
@@ -268,7 +268,7 @@ def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
     if "gate" in entry:  # without the reason that is printed
         gates = {str(name): _without(gate, ("else",)) for name, gate in entries.gates.items()}
         content["gate"] = [gates.get(str(name)) for name in _listed(entry["gate"])]
-    plan = None if "universes" in entry else entries.looks  # over universes, there are no looks
+    plan = None if "universes" in entry else entries.looks  # universes are judged once
     if (looks := entry.get("looks", plan)) is not None:
         content["looks"] = looks
     text = json.dumps(_normal(content), sort_keys=True, ensure_ascii=False)
@@ -288,6 +288,6 @@ def _normal(value: object) -> object:
         return [_normal(item) for item in value]
     if value is None or isinstance(value, str | bool):
         return value
-    if isinstance(value, int | float):
-        return float(value) if abs(value) <= sys.float_info.max else hex(int(value))
-    return str(value)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return hex(value)
+    return float(value) if isinstance(value, int | float) else str(value)
