@@ -16,10 +16,10 @@ from ngo.analysis import results
 from ngo.cli import cli
 from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
-from ngo.pipeline.archives import rerun
+from ngo.pipeline.archives import verify
 from ngo.pipeline.archives.archive import Archive, collect_finished, write_archive
 from ngo.pipeline.archives.finished_runs import packed, read_run
-from ngo.pipeline.archives.rerun import Made, made_run, where
+from ngo.pipeline.archives.verify import Made, made_run, where
 from ngo.pipeline.paths import RUNS, tidy_table
 
 THEORY = tidy_table("test", "theory_theory")
@@ -88,8 +88,8 @@ def in_this_process(monkeypatch, folder: Path) -> None:
         assert not environment
         return Made(table.cases[number].measure(), here)
 
-    monkeypatch.setattr(rerun, "train_again", trained)
-    monkeypatch.setattr(rerun, "measure_again", measured)
+    monkeypatch.setattr(verify, "train_again", trained)
+    monkeypatch.setattr(verify, "measure_again", measured)
 
 
 def verified(members, *arguments, code=0) -> str:

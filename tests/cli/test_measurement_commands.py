@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ngo.analysis.results import started
-from ngo.cli.measurement_commands import commands
+from ngo.cli.cli import measurements
 from ngo.cli.options import FieldType
 from ngo.common import plugins
 from ngo.common.fields import checked, fields_of
@@ -64,7 +64,7 @@ def edges(tmp_path):
 
 
 def run(kind, *arguments):
-    return CliRunner().invoke(commands()[kind], [str(a) for a in arguments])
+    return CliRunner().invoke(measurements()[kind], [str(a) for a in arguments])
 
 
 def entry_of(kind):
@@ -79,7 +79,7 @@ def entry_of(kind):
 @pytest.mark.parametrize(("kind", "name"), OPTIONS)
 def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
     field = fields_of(MEASUREMENTS[kind].options)[name]
-    (option,) = (param for param in commands()[kind].params if param.name == name)
+    (option,) = (param for param in measurements()[kind].params if param.name == name)
     assert isinstance(option.type, FieldType)
     assert option.type.field is field
     assert option.multiple == field.many

@@ -15,7 +15,6 @@ from ngo.common.fields import Field, within
 from ngo.data import download
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import unpack
-from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.finished_runs import revisions
 from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.verify import Check, Verification
@@ -49,9 +48,9 @@ def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool,
     """
     if out.resolve().suffix != ".tar":  # so it is no file that is packed
         raise UserError(f"out: {str(out.resolve())!r} must end in .tar.")
-    if finished and figures:
-        raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
     if finished:
+        if figures:
+            raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")
         members, counts = archives.collect_finished(configs)
         click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
     else:
@@ -82,11 +81,10 @@ def rebuild(archive: Path, out: Path, trusted: bool) -> None:
     """
     if not (unpack.SNAKEFILE.exists() and unpack.PROFILE.exists()):
         raise UserError("rebuild: no Snakefile in this folder; run it in the repository's folder.")
-    read = read_archive(archive)
-    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+    read = archives.read_archive(archive)
+    with archives.archived_plan(read, trusted=trusted, tell=click.echo) as planned:
         made = [name for name in read.about["artefacts"] if name in planned.artefacts]
-    left_out = [name for name in read.about["artefacts"] if name not in made]
-    if left_out:
+    if left_out := [name for name in read.about["artefacts"] if name not in made]:
         click.echo(f"left out, for they read tables that the archive lacks: {', '.join(left_out)}")
     folder = unpack.unpack(read, planned, out)
     click.echo(f"tables and figures of {archive} → {folder / 'results'}")
@@ -110,27 +108,21 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     """
     if not Path("Snakefile").exists():
         raise UserError("restore: no Snakefile in this folder; run it in the repository's folder.")
-    read = read_archive(archive)
+    read = archives.read_archive(archive)
     with unpack.chosen(read, configs, trusted=trusted, tell=click.echo) as planned:
         outcomes = unpack.restore(read, planned)
     if other := outcomes[unpack.OTHER_CODE]:
-        LOG.warning(
-            "note: runs of another results version are trained again; the revision that made them "
-            "restores them: %s.",
-            revisions(read.runs[name].record for name in other),
-        )
+        made_by = revisions(read.runs[name].record for name in other)
+        note = "runs of another results version are trained again; the revision that made them"
+        LOG.warning("note: %s restores them: %s.", note, made_by)
     click.echo(unpack.told(outcomes, planned))
-
-
-SEED = options.FieldType(Field(int, "seed", within(0, 2**63 - 1)))
-SAMPLE = options.FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
 
 
 @click.command()
 @click.argument("archive", type=options.INPUT)
 @click.option(
     "--sample",
-    type=SAMPLE,
+    type=options.FieldType(Field(int, "runs and cases", within(0, 1_000_000))),
     default=3,
     show_default=True,
     help="Runs to train again, and cases of each measurement to measure again.",
@@ -144,7 +136,7 @@ SAMPLE = options.FieldType(Field(int, "runs and cases", within(0, 1_000_000)))
 )
 @click.option(
     "--seed",
-    type=SEED,
+    type=options.FieldType(Field(int, "seed", within(0, 2**63 - 1))),
     help="Seed of the draw; needed if anything is drawn. Choose it after you have the archive.",
 )
 @click.option(
@@ -182,15 +174,14 @@ def verify(
     """
     if seed is None and sample:
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    read = read_archive(archive)
+    read = archives.read_archive(archive)
     root = download.data_root(data_root).resolve()
-    with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
+    with archives.archived_plan(read, trusted=trusted, tell=click.echo) as planned:
         checks = Verification(read, planned, root, longest)
         groups = checks.groups(claims)
-        failed = _told(checks.without_training())
-        chosen = [checks.draw(group, sample, seed) for group in groups]
-        checks.check_drawn(sample, groups, chosen)
-        failed += _told(checks.made_again(chosen, threads))
+        failed = _reported(checks.without_training())
+        chosen = checks.draw(groups, sample, seed)
+        failed += _reported(checks.made_again(chosen, threads))
     for reason, count in checks.unchecked_runs.items():
         click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
     for name, reason in checks.unchecked_tables.items():
@@ -202,7 +193,7 @@ def verify(
         sys.exit(1)
 
 
-def _told(checks: Iterable[Check]) -> list[str]:
+def _reported(checks: Iterable[Check]) -> list[str]:
     """Print the outcome of each check. Returns the failures."""
     failed = []
     for what, how, fault in checks:

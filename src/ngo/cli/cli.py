@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
-from itertools import chain
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from functools import cache
+from itertools import chain, islice, takewhile
+from pathlib import Path
 
 import click
 
 import ngo
-from ngo.cli import log
+from ngo.cli import log, options
 from ngo.cli.log import LOG
-from ngo.cli.measurement_commands import commands as measurements
 from ngo.common import plugins
+from ngo.common.devices import claimed
+from ngo.common.fields import fields_of
 from ngo.common.usual_words import usual
+from ngo.data import download
+from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.native.threads import quick_switching
 from verdicts.registry import UserError
 
@@ -74,28 +81,64 @@ PLUGIN = click.Option(
 
 def plugin_files(words: Iterable[str]) -> Iterator[str]:
     """The files that the command line ``words`` name as plugins."""
-    words = iter(words)
+    words = takewhile("--".__ne__, words)
     for word in words:
-        if word == "--":
-            return
         if word == FLAG:
-            yield from (file for file in [next(words, None)] if file is not None)
+            yield from islice(words, 1)
         elif word.startswith(f"{FLAG}="):
             yield word.partition("=")[2]
 
 
+def measurements() -> dict[str, click.Command]:
+    """The command of each measurement, those of plugins included, by its name."""
+    return {name: _command(entry) for name, entry in MEASUREMENTS.items()}
+
+
+@cache
+def _command(entry: Measurement) -> click.Command:
+    def measure(out: Path, **values: object) -> None:
+        started = datetime.now(UTC)
+        chosen = entry.options(**{name: values.pop(name) for name in known})
+        with _inputs(entry, values) as inputs:
+            table = entry.measure(chosen, **inputs)
+        from ngo.analysis.results import write
+
+        write(table, out, started)
+        click.echo(f"{len(table):,} rows → {out}")
+
+    measure.__doc__ = entry.help
+    known = fields_of(entry.options)
+    added = [options.measurement_fields(known)]
+    if entry.on_models:
+        models = click.argument("models", nargs=-1, required=True, type=options.INPUT)
+        added = [models, *added, options.data_root_option]
+    elif entry.run_fields:
+        run = options.run_fields(*entry.run_fields)
+        added = [run, *added, options.device_option, options.data_root_option]
+    for option in (options.table_option, *reversed(added)):
+        measure = option(measure)
+    return click.command(entry.name)(measure)
+
+
+@contextmanager
+def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str, object]]:
+    """The arguments of ``entry.measure`` after the options; the device is in use meanwhile."""
+    if "data_root" in values:
+        values["data_root"] = download.data_root(values["data_root"])
+    if "device" not in values:
+        yield values
+        return
+    given = {name: values.pop(name) for name in entry.run_fields}
+
+    def make_run(**more: object) -> object:
+        return options.spec_of_options({**given, **more})
+
+    with claimed(values["device"]) as device:
+        yield {**values, "make_run": make_run, "device": device}
+
+
 #: Before a paragraph of a help text: click keeps its lines.
 KEEP = "\b\n"
-
-
-class Mistake(click.ClickException):
-    """A user's mistake: one line on standard error, and exit code 2."""
-
-    exit_code = 2
-
-    def show(self, file: object = None) -> None:
-        """Print the line; line breaks inside it become spaces."""
-        LOG.error("ngo: %s", " ".join(self.message.split()))
 
 
 class Commands(click.Group):
@@ -107,11 +150,10 @@ class Commands(click.Group):
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
         """The command with this name, which has the option for plugins; None if there is none."""
-        command = self.commands.get(name)
-        if command is None and name in MODULES:
+        if name in MODULES:
             command = getattr(importlib.import_module(f"ngo.cli.{MODULES[name]}"), name)
-        if command is None:
-            command = measurements().get(name)
+        else:
+            command = {**measurements(), **self.commands}.get(name)
         if command is not None:
             if PLUGIN not in command.params:
                 command.params.append(PLUGIN)
@@ -135,22 +177,13 @@ class Commands(click.Group):
         try:
             return super().resolve_command(context, arguments)
         except click.exceptions.NoSuchCommand as error:  # which suggests imported commands only
-            names = self.list_commands(context)
-            raise click.exceptions.NoSuchCommand(
-                error.command_name, possibilities=names, ctx=context
-            ) from None
+            known = self.list_commands(context)
+            raise type(error)(error.command_name, possibilities=known, ctx=context) from None
 
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: object,
-    ) -> click.Context:
-        """Parse the group's own options, after the start of the outermost group."""
-        if parent is None:
-            log.configure()
-        return _in_one_line(super().make_context, info_name, args, parent, **extra)
+    def make_context(self, *arguments: object, **named: object) -> click.Context:
+        """Parse the group's own options. The messages of ``ngo`` are printed from now on."""
+        log.configure()
+        return _in_one_line(super().make_context, *arguments, **named)
 
     def invoke(self, context: click.Context) -> object:
         """Run a command, after parsing its options."""
@@ -161,10 +194,8 @@ def _keep_lines(command: click.Command) -> None:
     """Have click keep the lines of paragraphs that have indented ones: examples."""
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     command.help = "\n\n".join(
-        f"{KEEP}{paragraph}"
-        if "\n  " in paragraph and not paragraph.startswith(KEEP)
-        else paragraph
-        for paragraph in paragraphs
+        f"{KEEP}{text}" if "\n  " in text and not text.startswith(KEEP) else text
+        for text in paragraphs
     )
 
 
@@ -189,37 +220,41 @@ def _without_usual_word(error: click.UsageError) -> str:
 
 
 def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
-    """The result of ``work``; a user's mistake is raised as a ``Mistake``."""
+    """The result of ``work``. A user's mistake and a signal end the process with a line.
+
+    The exit code is 2, or that of the signal; line breaks inside the line become spaces.
+    """
+    code = 2
     try:
         return work(*arguments, **named)
     except click.exceptions.NoArgsIsHelpError:
         raise
-    except KeyboardInterrupt:
-        LOG.error("ngo: interrupted")
-        sys.exit(130)
+    except KeyboardInterrupt as stopped:  # a Stopped has the number of its signal
+        line, code = str(stopped) or "interrupted", 128 + getattr(stopped, "number", signal.SIGINT)
     except UserError as error:
-        raise Mistake(str(error)) from None
+        line = str(error)
     except click.UsageError as error:
         text = _without_usual_word(error) or error.format_message()
         end = "" if text.endswith((".", "?", ")")) else "."
-        where = f" See {error.ctx.command_path} --help." if error.ctx else ""
-        raise Mistake(f"{text}{end}{where}") from None
+        line = f"{text}{end}" + (f" See {error.ctx.command_path} --help." if error.ctx else "")
     except ModuleNotFoundError as error:
         if (name := str(error.name).partition(".")[0]) not in PIPELINE:
             raise
-        raise Mistake(
-            f"{name} is not installed; what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
-        ) from None
+        needed = "what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
+        line = f"{name} is not installed; {needed}"
     except (MemoryError, RuntimeError) as error:
         known = any(text in str(error) for text in _OUT_OF_MEMORY)
         if not (known or isinstance(error, MemoryError)):
             raise
-        raise Mistake(f"out of memory; use fewer workers or threads: {error}") from None
+        line = f"out of memory; use fewer workers or threads: {error}"
+    LOG.error("ngo: %s", " ".join(line.split()))
+    sys.exit(code)
 
 
-@click.group(
-    cls=Commands, params=[PLUGIN], context_settings={"help_option_names": ["-h", "--help"]}
-)
+HELP = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(cls=Commands, params=[PLUGIN], context_settings=HELP)
 @click.version_option(ngo.__version__)
 def main() -> None:
     r"""Nonlinear gossiping for decentralized optimization.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ngo.cli import options
+from ngo.cli.options import RESULT
 from ngo.common.fields import fields_of
 from ngo.common.files import write_text
 from ngo.common.registries import DATASETS
@@ -22,7 +24,7 @@ from verdicts.registry import UserError
 @click.command()
 @click.argument("name")
 @options.data_root_option
-@click.option("--out", type=options.RESULT, help="Write the files' checksums to this JSON file.")
+@click.option("--out", type=RESULT, help="Write the files' checksums to this JSON file.")
 def data(name: str, data_root: Path | None, out: Path | None) -> None:
     """Verify the files of a data set, and download missing ones.
 
@@ -37,12 +39,10 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
         loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
     if out is not None:
         write_text(out, manifest_text(name, samples))
-    if source.folder is not None:
-        place = f"{source.folder} in {root}"
-    elif source.files:
-        place = f"{len(source.files)} files verified in {root}"
-    else:
-        place = "no files to verify"
+    files = (
+        f"{len(source.files)} files verified in {root}" if source.files else "no files to verify"
+    )
+    place = files if source.folder is None else f"{source.folder} in {root}"
     click.echo(f"{name}: {samples:,} training samples, {place}")
 
 
@@ -50,7 +50,7 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
 @click.argument("path", type=options.INPUT)
 @options.data_root_option
 @click.option("--name", help="Name of the data set  [default: that of the file]")
-@click.option("--out", type=options.RESULT, required=True, help="Description to write (YAML).")
+@click.option("--out", type=RESULT, required=True, help="Description to write (YAML).")
 def describe(path: Path, data_root: Path | None, name: str | None, out: Path) -> None:
     """Describe a file of arrays, so that configs can name it as a data set.
 
@@ -81,14 +81,10 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
     *("workers", "seed"),
 )
 @click.option("--job", type=options.INPUT, help="File of the workflow with partitions to draw.")
-@click.option("--key", help="The hash of the file --job.")
+@click.option("--key", help="The hash of the file --job.", default="")
 @options.data_root_option
-@click.option(
-    "--out", type=options.RESULT, required=True, help="Partition file to write (parquet)."
-)
-def partition(
-    job: Path | None, key: str | None, data_root: Path | None, out: Path, **given: object
-) -> None:
+@click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")
+def partition(job: Path | None, key: str, data_root: Path | None, out: Path, **given: Any) -> None:
     r"""Assign each training sample to a worker.
 
     Writes a parquet file with the columns worker, sample and label.
@@ -97,15 +93,18 @@ def partition(
       ngo partition --dataset digits --partition shards --shards 20 \
         --out parts.parquet
     """
+    from ngo.training.partition_file import read, write
+
     root = download.data_root(data_root)
     if job is not None:
-        _draw_all(job, key or "", out, root)
+        from ngo.pipeline.job_training import read_job
+
+        specs = [_spec(fields) for fields in read_job(job, key)["partitions"]]
+        write(out, specs, root)
+        click.echo(f"{len(specs)} partitions → {out}")
         return
     spec = _spec(given)
     classes = DATASETS[spec.dataset].classes
-
-    from ngo.training.partition_file import read, write
-
     write(out, [spec], root)
     labels, parts = loading.train_labels(spec.dataset, root), read(out, spec)
     sizes = [len(part) for part in parts]
@@ -119,16 +118,6 @@ def partition(
             f"label entropy {label_entropy(counts):.2f} nats",
         ]
     click.echo(f"{spec.partition_id}: {', '.join(facts)}")
-
-
-def _draw_all(job: Path, key: str, out: Path, root: Path) -> None:
-    """Draw the partitions in a file of the workflow."""
-    from ngo.pipeline.job_training import read_job
-    from ngo.training.partition_file import write
-
-    specs = [_spec(fields) for fields in read_job(job, key)["partitions"]]
-    write(out, specs, root)
-    click.echo(f"{len(specs)} partitions → {out}")
 
 
 def _spec(given: dict[str, object]) -> RunSpec:

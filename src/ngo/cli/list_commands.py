@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from textwrap import fill
 
 import click
 
@@ -11,7 +10,7 @@ from ngo.common.fields import wanted
 from ngo.common.registries import LOCAL_RULES, METHODS, REGISTRIES
 from ngo.gossip.method import ATTACKED, DECENTRALIZED, Method
 from ngo.gossip.step_parts import PARTS, going_with, summary
-from ngo.training.spec import FIELDS
+from ngo.training.spec import FIELDS, flag
 from ngo.training.spec_checks import default_in_words
 
 #: Of lines of text.
@@ -110,24 +109,17 @@ def methods() -> None:
     """
     for kind in PARTS:
         click.echo(_listed(kind))
-    click.echo("What goes together\n")
-    click.echo(_table())
+    click.echo(f"What goes together\n\n{_table()}")
 
 
 def _listed(kind: str) -> str:
     shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
-    title = f"{TITLES[kind]} (--{kind.replace('_', '-')}):"
-    notes = _wrapped(NOTES[kind].format(", ".join(shrinking)), "  ", "  ")
-    names = sorted(REGISTRIES[kind])
-    width = max(map(len, names))
-    lines = [_wrapped(_about(kind, n), f"  {n:<{width}}  ", " " * (width + 4)) for n in names]
-    return "\n".join([title, notes, "", *lines, ""])
-
-
-def _wrapped(text: str, first: str, others: str) -> str:
-    """Lines of text, broken at spaces."""
-    whole = {"break_on_hyphens": False, "break_long_words": False}
-    return fill(text, WIDTH, initial_indent=first, subsequent_indent=others, **whole)
+    formatter = click.HelpFormatter(width=WIDTH)
+    with formatter.section(f"{TITLES[kind]} ({flag(kind)})"):
+        formatter.write_text(NOTES[kind].format(", ".join(shrinking)))
+        formatter.write_paragraph()
+        formatter.write_dl([(name, _about(kind, name)) for name in sorted(REGISTRIES[kind])])
+    return formatter.getvalue()
 
 
 def _about(kind: str, name: str) -> str:
@@ -173,7 +165,7 @@ def _table() -> str:
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",
     )
-    text = "\n".join(_wrapped(line, "", "  ") for line in meanings)
+    text = "\n".join(click.wrap_text(line, WIDTH, "", "  ") for line in meanings)
     return f"{tabulate(rows, headers='keys')}\n\n{text}"
 
 

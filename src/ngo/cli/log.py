@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import IO
 
 LOG = logging.getLogger("ngo")
 
@@ -12,13 +11,7 @@ LOG = logging.getLogger("ngo")
 class StandardError(logging.StreamHandler):
     """A handler for the ``sys.stderr`` of the moment, which tests and child processes replace."""
 
-    def __init__(self) -> None:
-        logging.Handler.__init__(self)
-
-    @property
-    def stream(self) -> IO[str]:
-        """The stream to write to."""
-        return sys.stderr
+    stream = property(lambda self: sys.stderr, lambda self, first: None)
 
 
 def configure() -> None:

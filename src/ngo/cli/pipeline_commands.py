@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 
 import click
-import pyarrow as pa
 
 from ngo.analysis import results
 from ngo.analysis.universes import in_universes
@@ -61,17 +60,12 @@ def runs(configs: tuple[Path, ...], as_json: bool, tries: bool) -> None:
         click.echo(f"{len(own)} combinations with entries of plugins take their first steps")
         return
     if as_json:
-        rows = [
-            {"experiment": name, "id": spec.id, **spec.values()}
-            for name, specs in table.training.items()
-            for spec in specs
-        ]
+        listed = [(name, spec) for name, specs in table.training.items() for spec in specs]
+        rows = [{"experiment": name, "id": spec.id, **spec.values()} for name, spec in listed]
         click.echo(json.dumps(rows, indent=2))
         return
     for name, specs in table.training.items():
-        click.echo(f"{name}: {len(specs)} runs")
-        for spec in specs:
-            click.echo(f"  {spec.id}")
+        click.echo("\n  ".join([f"{name}: {len(specs)} runs", *(spec.id for spec in specs)]))
     click.echo(f"{table.tier}: {summary(table)}")
 
 
@@ -108,19 +102,13 @@ def aggregate(
     if universes is None:
         tidy.write_tidy(table, out)
     else:
-        _write_in_universes(table, universes, configs, out)
+        known = plan(read_config(configs)).universes if configs else {}
+        one_of("universes", universes, known)
+        results.write(in_universes(table.to_pandas(use_threads=False), known[universes]), out)
     rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
     diverged = len({run for run, failed in rows if failed})
-    runs = len(table["run"].unique())
-    click.echo(f"{runs} runs, {len(table)} evaluations, {diverged} diverged → {out}")
-
-
-def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], out: Path) -> None:
-    """Write a table with the columns of its universes; a UserError if there is no such table."""
-    planned = plan(read_config(configs)) if configs else None
-    known = {} if planned is None else planned.universes
-    one_of("universes", name, known)
-    results.write(in_universes(table.to_pandas(use_threads=False), known[name]), out)
+    counts = f"{len(table['run'].unique())} runs, {len(table)} evaluations, {diverged} diverged"
+    click.echo(f"{counts} → {out}")
 
 
 @click.command()
@@ -151,13 +139,8 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
         if out.suffix not in forms:
             raise UserError(f"out: {str(out)!r} must end in {' or '.join(forms)}.")
         write_text(out, forms[out.suffix](values, tier))
-    where = ", ".join(map(str, outs))
-    text = (
-        f"{len(values)} value{'s' * (len(values) != 1)} → {where}"
-        if outs
-        else forms[".md"](values, tier)
-    )
-    click.echo(text)
+    line = f"{len(values)} value{'s' * (len(values) != 1)} → {', '.join(map(str, outs))}"
+    click.echo(line if outs else forms[".md"](values, tier))
 
 
 @click.command()

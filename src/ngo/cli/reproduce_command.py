@@ -64,9 +64,8 @@ def reproduce(
     else:
         tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
     printed, measured = printed_numbers.printed_and_measured(claims, tables)
-    found = reproduction.reproduce(
-        measured, printed, gaps=pair(gaps), margin=margin, width=width, by=names(by)
-    )
+    rule = {"gaps": pair(gaps), "margin": margin, "width": width, "by": names(by)}
+    found = reproduction.reproduce(measured, printed, **rule)
     more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
     reproduction.write(folder, found, more, f"Is this a reproduction? {paper}")

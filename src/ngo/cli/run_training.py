@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import click
 from tqdm import tqdm
@@ -21,11 +22,9 @@ from ngo.common.registries import DATASETS
 from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.distributed import process_run
-from ngo.distributed.process_run import MISTAKE_EXIT_CODE, launch
 from ngo.native.threads import quick_switching
 from ngo.training import partition_file
 from ngo.training import run as training_run
-from ngo.training.checkpoint import Stopped
 from ngo.training.evaluation import Evaluation
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
@@ -35,25 +34,12 @@ from verdicts.registry import UserError
 
 
 def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
-    """Train ``spec`` with the arguments ``how`` of ``training.run``, and print the outcome.
-
-    After SIGTERM or SIGINT the process ends with the exit code of that signal.
-    """
+    """Train ``spec`` with the arguments ``how`` of ``training.run``, and print the outcome."""
     how |= {"report": LOG.info, "tell": LOG.info}
-    with exits_when_stopped(), _progress(spec) as progress, named_in_errors(spec):
+    with _progress(spec) as progress, named_in_errors(spec):
         last = training_run.run(spec, out, root, progress=progress, **how)
     if last is not None:
         print_outcome(spec, last, out)
-
-
-@contextmanager
-def exits_when_stopped() -> Iterator[None]:
-    """End the process with the exit code of the signal that stopped a run in the block."""
-    try:
-        yield
-    except Stopped as stopped:
-        LOG.error("ngo: %s", stopped)
-        sys.exit(128 + stopped.number)
 
 
 class JobRuns:
@@ -107,46 +93,43 @@ def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda step: None
         return
-    per_step = spec.per_step
     bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
     with bar, logging_redirect_tqdm([LOG]):
-        yield lambda step: bar.update(step * per_step - bar.n)
+        yield lambda step: bar.update(step * spec.per_step - bar.n)
 
 
 def train_distributed(
     spec: RunSpec, out: Path, root: Path, *, processes: int | None, **how: object
 ) -> None:
     """Train ``spec`` in new ``processes``, or take part as a process that torchrun started."""
+    work = partial(_take_part, spec, out, root, how)
     if processes is None:
-        _join(spec, out, root, how)
-        return
+        _join(work)
     process_run.check(spec, out, processes)
     LOG.info(spec.id)
     files = [plugin.path for plugin in plugins.loaded()]
-    launch(partial(_child, files, spec, out, root, how), processes)
+    process_run.launch(partial(_child, files, work), processes)
 
 
-def _join(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
+def _join(work: Callable[[], None]) -> NoReturn:
     """Take part as a process that torchrun or the user has started."""
     code = 0
     try:
-        _take_part(spec, out, root, how)
+        work()
     except UserError as error:
         LOG.error("ngo: %s", error)
-        code = MISTAKE_EXIT_CODE
+        code = process_run.MISTAKE_EXIT_CODE
     sys.stdout.flush()
     os._exit(code)  # a thread that waits for the store could abort a normal exit
 
 
-def _child(
-    files: Sequence[Path], spec: RunSpec, out: Path, root: Path, how: dict[str, object]
-) -> None:
+def _child(files: Sequence[Path], work: Callable[[], None]) -> None:
     """Take part, after setting up this new process like its parent."""
     log.configure()
     quick_switching()
     plugins.load(files, key="plugin")
     with lenient_streams("ngo"):
-        _take_part(spec, out, root, how)
+        work()
 
 
 def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:

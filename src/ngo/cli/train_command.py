@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ngo.cli import options
 from ngo.cli.log import LOG
+from ngo.cli.options import INPUT, FieldType
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import Field, within
 from ngo.common.registries import DECLARED
@@ -20,16 +20,11 @@ from verdicts.registry import UserError
 # The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
 TOGETHER = 50
 
-PROCESSES = options.FieldType(Field(int, "processes", within(1, 1024)))
-TIMEOUT = options.FieldType(Field(float, "seconds", within(1, 1_000_000)))
-
 
 @click.command(cls=options.RunCommand)
 @options.run_fields(*(name for name in FIELDS if name not in DECLARED))
 @click.option(
-    "--partition-file",
-    type=options.INPUT,
-    help="Output of `ngo partition`  [default: draw it here]",
+    "--partition-file", type=INPUT, help="Output of `ngo partition`  [default: draw it here]"
 )
 @options.data_root_option
 @options.device_option
@@ -52,30 +47,28 @@ TIMEOUT = options.FieldType(Field(float, "seconds", within(1, 1_000_000)))
 @click.option("--distributed", is_flag=True, help="Train in several processes.")
 @click.option(
     "--processes",
-    type=PROCESSES,
+    type=FieldType(Field(int, "processes", within(1, 1024))),
     metavar="N",
     help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
 )
 @click.option(
     "--timeout",
-    type=TIMEOUT,
+    type=FieldType(Field(float, "seconds", within(1, 1_000_000))),
     default=120.0,
     show_default=True,
     metavar="SECONDS",
     help="A process that is silent for longer is lost, and the run stops.",
 )
 @click.option("--overwrite", is_flag=True, help="Train even if --out holds another run.")
-@click.option(
-    "--job", type=options.INPUT, help="Train the runs in this file of the workflow instead."
-)
-@click.option("--key", help="The hash of the file --job.")
+@click.option("--job", type=INPUT, help="Train the runs in this file of the workflow instead.")
+@click.option("--key", help="The hash of the file --job.", default="")
 @click.option("--out", type=options.FOLDER, help="Folder for metrics.parquet and run.json.")
 def train(
     partition_file: Path | None,
     data_root: Path | None,
     device: str,
     job: Path | None,
-    key: str | None,
+    key: str,
     threads: int | None,
     snapshots: tuple[str, ...],
     checkpoint_seconds: float,
@@ -112,7 +105,15 @@ def train(
     root = download.data_root(data_root)
     how = {"threads": threads, "checkpoint_seconds": checkpoint_seconds}
     if job is not None:
-        _train_job(job, key or "", partition_file, root, device, **how)
+        if partition_file is None:
+            raise UserError("partition_file: a job needs the partitions of its setting.")
+        from ngo.cli.run_training import JobRuns
+        from ngo.pipeline.job_training import train_job
+
+        with claimed(device) as place:
+            start = JobRuns(partition_file, root, place, **how)
+            width = 1 if place == "cpu" else TOGETHER
+            click.echo(f"→ {train_job(job, key, start, width, start.check)}")
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")
@@ -120,32 +121,25 @@ def train(
     steps = [_snapshot(step) for step in snapshots]
     chosen(device)
     download.check(spec.dataset, root)
-    parts = None
-    if partition_file is not None:
-        from ngo.training.partition_file import read
-
-        parts = read(partition_file, spec)
-    common = {"parts": parts, "overwrite": overwrite}
     if distributed:
         if snapshots:
-            raise UserError(
-                "snapshot: a distributed run keeps no models; leave out --snapshot or "
-                "--distributed."
-            )
+            fault = "a distributed run keeps no models; leave out --snapshot or --distributed"
+            raise UserError(f"snapshot: {fault}.")
         # torch's communication logs pages about a failure of which ngo prints one line. torch reads
         # this variable when it is imported; the processes that start here inherit it.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")
-        from ngo.cli.run_training import train_distributed
+    elif processes:
+        raise UserError("processes: this option needs --distributed.")
+    from ngo.cli.run_training import train_distributed, train_here
+    from ngo.training.partition_file import read
 
+    common = {"parts": partition_file and read(partition_file, spec), "overwrite": overwrite}
+    if distributed:
         common |= {"device": device, "timeout": timeout, "threads": threads}
         train_distributed(spec, out, root, processes=processes, **common)
         return
-    if processes:
-        raise UserError("processes: this option needs --distributed.")
     LOG.info(spec.id)
     with claimed(device) as place:
-        from ngo.cli.run_training import train_here
-
         train_here(spec, out, root, device=place, snapshots=steps, **how, **common)
 
 
@@ -153,19 +147,3 @@ def _snapshot(step: str) -> int | str:
     if step == FINAL or step.isdecimal():
         return step if step == FINAL else int(step)
     raise UserError(f"snapshot: {step!r} is not a step; it must be a whole number or {FINAL!r}.")
-
-
-def _train_job(
-    job: Path, key: str, partitions: Path | None, root: Path, device: str, **how: Any
-) -> None:
-    """Train the runs that are missing of the job in the file ``job``, and write its table."""
-    if partitions is None:
-        raise UserError("partition_file: a job needs the partitions of its setting.")
-    from ngo.cli.run_training import JobRuns, exits_when_stopped
-    from ngo.pipeline.job_training import train_job
-
-    with claimed(device) as place, exits_when_stopped():
-        start = JobRuns(partitions, root, place, **how)
-        width = 1 if place == "cpu" else TOGETHER
-        table = train_job(job, key, start, width, start.check)
-    click.echo(f"→ {table}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import chain, pairwise
-from typing import cast
+from typing import Any, cast
 
 import torch
 
-from ngo.common.lazy import Run
+from ngo.common.lazy import Run, Tensor
 from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.coupling import Coupling
@@ -26,39 +26,36 @@ from ngo.native.threads import Map
 class ProcessNetwork(Network):
     """A network whose step ends when the rows of all neighbours have arrived."""
 
-    #: The workers of each process, and those of this one.
-    shares: list[range]
-    local: range
-
     def __init__(self, group: Group, workers: int, spread: Map) -> None:
         """``spread`` divides columns among threads."""
         super().__init__(spread)
         self.group, self.workers = group, workers
+        #: The workers of each process, and those of this one.
         self.shares = shares(workers, group.size)
         self.local = self.shares[group.me]
 
-    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+    def mean(self, rows: Tensor) -> Tensor:
         """Counted as if a parameter server made it."""
         self.refuse_byzantine()
         self.count(2 * len(rows), rows)
         return self.group.total(rows.sum(0)) / self.workers
 
-    def index(self, rows: torch.Tensor) -> float:
-        """The spread of all rows."""
+    def index(self, rows: Tensor) -> float:
+        """Σᵢ‖xᵢ − x̄‖² of all rows."""
         self.refuse_byzantine()
         return float(self.moments(rows, self.workers)[1])
 
-    def moments(self, rows: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def moments(self, rows: Tensor, n: int) -> tuple[Tensor, Tensor]:
         """The mean row ``[d]`` of the ``n`` rows of all processes, and their spread Σ‖xᵢ − x̄‖²."""
         rows = rows.double()
         mean = self.group.total(rows.sum(0)) / n
         return mean, self.group.total((rows - mean).square().sum()[None])
 
-    def send(self, rows: torch.Tensor) -> torch.Tensor:
+    def send(self, rows: Tensor) -> Tensor:
         """Each row goes once to each process with a neighbour."""
         return self._exchange(rows)[1]
 
-    def swap(self, rows: torch.Tensor) -> torch.Tensor:
+    def swap(self, rows: Tensor) -> Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
         self.refuse_byzantine()
         links, me = self.links(), self.group.me
@@ -76,17 +73,17 @@ class ProcessNetwork(Network):
         self.count(len(rows), rows)
         return swapped
 
-    def relay(self, X: torch.Tensor, received: torch.Tensor) -> None:
+    def relay(self, X: Tensor, received: Tensor) -> None:
         """By ``swap`` alone."""
         relay(X, received, self.links()[0], self.swap)
 
-    def links(self) -> torch.Tensor:
+    def links(self) -> Tensor:
         """The links of the local workers; see ``Network``."""
         i, j = super().links()
         mine = among(i, self.local)
         return torch.stack([i[mine] - self.local.start, j[mine]])
 
-    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+    def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """The product of the local rows of W with the rows of the local workers and neighbours."""
         others, theirs = self._exchange(rows)
         if self.byzantine is None:
@@ -96,16 +93,16 @@ class ProcessNetwork(Network):
         else:
             self.refuse_directed()
             step = partial(linear_step, gamma=gamma, spread=self._spread)
-            self._among_byzantine(step, rows, others, theirs)
+            self._among_byzantine(step, rows, others, theirs, None)
 
     def pull(
         self,
-        X: torch.Tensor,
+        X: Tensor,
         coupling: Coupling,
         gamma: float,
         run: Run,
-        at: torch.Tensor | None = None,
-        theirs: torch.Tensor | None = None,
+        at: Tensor | None = None,
+        theirs: Tensor | None = None,
     ) -> None:
         """The gossip step of the local rows, given the rows of the neighbours."""
         self.refuse_directed()
@@ -134,7 +131,7 @@ class ProcessNetwork(Network):
         near = W.senders[among(W.senders, senders) & among(W.receivers, receivers)]
         return near.unique().tolist()
 
-    def _exchange(self, rows: torch.Tensor) -> tuple[list[int], torch.Tensor]:
+    def _exchange(self, rows: Tensor) -> tuple[list[int], Tensor]:
         """Send the local rows to neighbours, and count them.
 
         Returns the neighbours in other processes, and their rows.
@@ -151,12 +148,7 @@ class ProcessNetwork(Network):
         return self.elsewhere(), torch.cat([rows[:0], *received.values()])
 
     def _among_byzantine(
-        self,
-        step: Callable[..., torch.Tensor],
-        X: torch.Tensor,
-        others: list[int],
-        theirs: torch.Tensor,
-        at: torch.Tensor | None = None,
+        self, step: Callable[..., Tensor], X: Tensor, others: list[int], theirs: Tensor, at: Any
     ) -> None:
         """Replace the local rows ``X`` by those after a ``step``, in place.
 
@@ -170,7 +162,7 @@ class ProcessNetwork(Network):
         kept = among(W.receivers, local) | among(W.senders, local)
         near = MixingMatrix(W.n, W.receivers[kept], W.senders[kept], W.weights[kept], W.diagonal)
 
-        def all_rows(rows: torch.Tensor) -> torch.Tensor:
+        def all_rows(rows: Tensor) -> Tensor:
             """By the numbers of workers; 0 for those that are no neighbours."""
             placed = rows.new_zeros(W.n, rows.shape[1])
             placed[local.start : local.stop], placed[others] = rows, theirs
@@ -189,6 +181,6 @@ def shares(workers: int, processes: int) -> list[range]:
     return [range(*ends) for ends in pairwise(starts)]
 
 
-def among(workers: torch.Tensor, some: range) -> torch.Tensor:
+def among(workers: Tensor, some: range) -> Tensor:
     """Whether each of the ``workers`` is one of ``some``."""
     return (workers >= some.start) & (workers < some.stop)

@@ -64,13 +64,9 @@ def launch(work: Callable[[], object], processes: int) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ngo.distributed.process_run"])
     store = _loopback_store()
-    common = {
-        "MASTER_ADDR": ADDRESS,
-        "MASTER_PORT": str(store.port),
-        "WORLD_SIZE": str(processes),
-        "LOCAL_WORLD_SIZE": str(processes),
-        "TORCHELASTIC_USE_AGENT_STORE": "True",  # this process holds the store
-    }
+    common = {"MASTER_ADDR": ADDRESS, "MASTER_PORT": str(store.port)}
+    common |= dict.fromkeys(("WORLD_SIZE", "LOCAL_WORLD_SIZE"), str(processes))
+    common["TORCHELASTIC_USE_AGENT_STORE"] = "True"  # this process holds the store
     started = []
     failed: dict[int, int] = {}  # the exit codes
     with ExitStack() as ending:
@@ -137,20 +133,14 @@ SENT = ("models_sent", "bytes_sent", "other_bytes_sent")
 def check(spec: RunSpec, out: Path, processes: int) -> None:
     """Raise a UserError for what a distributed run does not support."""
     if processes > spec.workers:
-        raise UserError(
-            f"processes: {processes} is more than the {spec.workers} workers; it must be "
-            f"{spec.workers} or less."
-        )
+        fault = f"is more than the {spec.workers} workers; it must be {spec.workers} or less"
+        raise UserError(f"processes: {processes} {fault}.")
     if spec.clock != "steps":
-        raise UserError(
-            f"clock: {spec.clock!r} is simulated time, and the workers of a distributed run have "
-            f"real time; it must be steps."
-        )
+        fault = "is simulated time, and the workers of a distributed run have real time"
+        raise UserError(f"clock: {spec.clock!r} {fault}; it must be steps.")
     if out.resolve().name == spec.id:
-        raise UserError(
-            f"out: the folder {str(out)!r} has the name of the simulated run, whose bytes differ "
-            f"from those of a distributed run; choose another name."
-        )
+        fault = "the name of the simulated run, whose bytes differ from those of a distributed run"
+        raise UserError(f"out: the folder {str(out)!r} has {fault}; choose another name.")
 
 
 def run(

@@ -1,9 +1,9 @@
 """The meeting of a run's processes, and the connections between them.
 
-They meet through a store: it belongs to the process that started them (``process_run.launch``, or
-torchrun's agent). Before any connection between them, they exchange short strings there, by key.
-Nothing is unpickled. An operation without an answer ends after a time limit, which torch does not
-have. A lost process shows as a broken or silent connection, which ends the run.
+They meet through a store, which belongs to the process that started them (``process_run.launch``,
+or torchrun's agent). There they exchange short texts by key, before they connect to each other.
+Nothing is unpickled. All operations on the store have a time limit, which torch does not give them.
+A process that is lost shows as a broken or silent connection, which ends the run.
 """
 
 from __future__ import annotations
@@ -58,10 +58,8 @@ class Place(NamedTuple):
 def read_place() -> Place:
     """The place that the environment gives this process; a UserError for a wrong variable."""
     if absent := [name for name in VARIABLES if not os.environ.get(name)]:
-        raise UserError(
-            f"distributed: {', '.join(absent)} not set; start it with torchrun, or let "
-            f"--processes N start N processes on this machine."
-        )
+        how = "start it with torchrun, or let --processes N start N processes on this machine"
+        raise UserError(f"distributed: {', '.join(absent)} not set; {how}.")
     size = _whole("WORLD_SIZE", 1, MOST_PROCESSES)
     me = _whole("RANK", 0, size - 1)
     port, local_me = _whole("MASTER_PORT", 1, 65_535), _whole("LOCAL_RANK", 0, size - 1, me)
@@ -95,10 +93,9 @@ class Rendezvous:
         try:
             return within(self.timeout, getattr(self.store, operation), *arguments)
         except (RuntimeError, TimeoutError):
-            raise UserError(
-                "distributed: the store of the processes is unreachable; the process that held it "
-                "has exited, or does not answer."
-            ) from None
+            why = "the process that held it has exited, or does not answer"
+            line = f"distributed: the store of the processes is unreachable; {why}."
+            raise UserError(line) from None
 
     def gather(self, name: str, value: object, timeout: float = math.inf) -> list[Any]:
         """Publish ``value`` under ``name``, as JSON, and return the values of all processes.
@@ -114,10 +111,9 @@ class Rendezvous:
                 raise UserError(self.ask("get", MISTAKE).decode(errors="replace"))
             if time.monotonic() > deadline:
                 absent = [str(q) for q, key in enumerate(keys) if not self.ask("check", [key])]
-                raise self.refusal(
-                    f"distributed: not all processes met at {self.place.address}:"
-                    f"{self.place.port} in {timeout:g} s: process {', '.join(absent)} did not come."
-                )
+                who, where = ", ".join(absent), f"{self.place.address}:{self.place.port}"
+                fault = f"not all processes met at {where} in {timeout:g} s"
+                raise self.refusal(f"distributed: {fault}: process {who} did not come.")
             time.sleep(POLL_SECONDS)
         return [json.loads(self.ask("get", key)) for key in keys]
 
@@ -168,11 +164,10 @@ def open_rendezvous(timeout: float) -> Rendezvous:
     try:
         store = within(timeout, open_store, place, timeout, place.holds_store)
     except (RuntimeError, ValueError, TimeoutError) as error:
+        fault = f"found no store of a run at {shown(place.address)}, port {place.port}"
         why = in_a_line(error) if str(error) else "nothing answers"
-        raise UserError(
-            f"distributed: process {place.me} found no store of a run at {shown(place.address)}, "
-            f"port {place.port}, in {timeout:g} s: {why}."
-        ) from None
+        line = f"distributed: process {place.me} {fault}, in {timeout:g} s: {why}."
+        raise UserError(line) from None
     return Rendezvous(place, store, timeout)
 
 
@@ -196,13 +191,11 @@ class Group:
     Its methods raise a UserError if a process is lost, or silent for ``timeout`` seconds.
     """
 
-    #: The rows that this process has sent to others and their bytes; the bytes of other tensors.
-    sent: Counter[str]
-
     def __init__(self, rendezvous: Rendezvous, timeout: float) -> None:
         """Connect all processes."""
         self.me, self.size, self.timeout = rendezvous.me, rendezvous.size, timeout
-        self.sent = Counter()
+        #: The rows that this process has sent to others and their bytes; bytes of other tensors.
+        self.sent: Counter[str] = Counter()
         how = {"store": rendezvous.store, "timeout": timedelta(seconds=timeout)}
         with self._lost():
             dist.init_process_group("gloo", rank=self.me, world_size=self.size, **how)
@@ -245,7 +238,6 @@ class Group:
         try:
             yield
         except RuntimeError as error:
-            raise UserError(
-                f"distributed: process {self.me} has lost another, which has ended or was silent "
-                f"for longer than --timeout {self.timeout:g}: {in_a_line(error)}."
-            ) from None
+            fault = "has lost another, which has ended or was silent for longer than --timeout"
+            line = f"{fault} {self.timeout:g}: {in_a_line(error)}."
+            raise UserError(f"distributed: process {self.me} {line}") from None

@@ -98,6 +98,11 @@ class Combination:
         return cost(self.runs[0])
 
 
+#: An experiment and a setting with all of their combinations, and a name with some of them.
+Group = tuple[str, str, list[Combination]]
+Part = tuple[str, Sequence[Combination]]
+
+
 class JobFile:
     """A file that the workflow writes before it starts a job, and the job reads."""
 
@@ -205,21 +210,13 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
 
     Raises a UserError for a setting that is named like a part of another.
     """
-    limit = LIMIT
-    groups = list(_groups(plan))
-    while True:
-        cuts = [list(_cut(combinations, limit)) for _, _, combinations in groups]
-        if sum(map(len, cuts)) <= max(MOST, len(groups)):
-            break
-        limit *= 2
     made: dict[str, list[Job]] = {name: [] for name in plan.training}
-    for (experiment, setting, _), cut in zip(groups, cuts, strict=True):
-        for part, combinations in cut:
-            whole = "-".join(filter(None, [experiment, setting, part]))
-            for name, block in _blocks(whole, combinations, plan.seeds_per_job):
-                ids = {spec.id for combination in block for spec in combination.runs}
-                kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
-                made[experiment].append(Job(name, plan.tier, experiment, setting, block, kept))
+    for experiment, setting, (part, combinations) in _cuts(list(_groups(plan)), LIMIT):
+        whole = "-".join(filter(None, [experiment, setting, part]))
+        for name, block in _blocks(whole, combinations, plan.seeds_per_job):
+            ids = {spec.id for combination in block for spec in combination.runs}
+            kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
+            made[experiment].append(Job(name, plan.tier, experiment, setting, block, kept))
     names = Counter(job.name for group in made.values() for job in group)
     if twice := [name for name, count in names.items() if count > 1]:
         raise UserError(f"settings: two jobs have the name {twice[0]!r}; rename a setting.")
@@ -234,7 +231,7 @@ def drawings(plan: Plan) -> dict[str, Drawing]:
     }
 
 
-def _groups(plan: Plan) -> Iterator[tuple[str, str, list[Combination]]]:
+def _groups(plan: Plan) -> Iterator[Group]:
     """The combinations of each experiment in each of its settings."""
     for experiment, specs in plan.training.items():
         by_setting: dict[str, dict[RunSpec, list[RunSpec]]] = {}
@@ -245,9 +242,13 @@ def _groups(plan: Plan) -> Iterator[tuple[str, str, list[Combination]]]:
             yield experiment, setting, [Combination(tuple(seeds)) for seeds in runs.values()]
 
 
-def _cut(
-    combinations: list[Combination], limit: float
-) -> Iterator[tuple[str, tuple[Combination, ...]]]:
+def _cuts(groups: list[Group], limit: float) -> list[tuple[str, str, Part]]:
+    """The parts of all groups; the limit is doubled where there are too many."""
+    cuts = [(*of, part) for *of, combinations in groups for part in _cut(combinations, limit)]
+    return cuts if len(cuts) <= max(MOST, len(groups)) else _cuts(groups, 2 * limit)
+
+
+def _cut(combinations: list[Combination], limit: float) -> Iterator[Part]:
     """Parts below the limit, each with its name: a combination's, or the bits of hashes."""
     for combination in combinations:
         if combination.cost > limit:
@@ -263,9 +264,7 @@ def _cut(
             yield bits, tuple(sorted(part, key=lambda combination: combination.name))
 
 
-def _blocks(
-    name: str, combinations: tuple[Combination, ...], size: int | None
-) -> Iterator[tuple[str, tuple[Combination, ...]]]:
+def _blocks(name: str, combinations: Sequence[Combination], size: int | None) -> Iterator[Part]:
     """The part of a cut, or its blocks of ``size`` seeds, named by their numbers."""
     if size is None:
         yield name, combinations

@@ -34,9 +34,7 @@ RUNS = Path("results/runs")
 JOBS = "jobs"
 
 #: Folders of results/ that all tiers share or once shared: no tier may have these names.
-SHARED = (
-    "runs", "partitions", "data", "metrics", "archive", "shipped", "carry", "reproduction",
-)  # fmt: skip
+SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry", "reproduction")
 
 #: Where Snakemake, or ``ngo restore``, works alone in a folder.
 LOCK = ".snakemake/ngo.lock"

@@ -17,7 +17,7 @@ from ngo.analysis.cases import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device
 from ngo.common.fields import fields_of
-from ngo.measures.measurement import MEASUREMENTS, Measurement
+from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline import paper_figures, paths
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
@@ -55,7 +55,7 @@ class Plan:
     seeds_per_job: int | None
     #: The steps after which a run's models are kept, by the run's id.
     snapshots: dict[str, list[int | str]]
-    #: For each figure of partitions, a run with the partition, by its setting.
+    #: For each figure of partitions: by setting, a run that has the partition.
     partitions: dict[str, dict[str, RunSpec]]
     #: For each kind of measurement, its values by the name of the entry.
     measures: dict[str, dict[str, dict]]
@@ -139,14 +139,12 @@ class Plan:
         paper, entries = self.paper.name, self.figures.values()
         made = [entry for entry in entries if all(map(self._of, entry.reads.values()))]
         shown = {*self.figures, *self.universes}
-        shown |= {name for name in self.training if name.startswith(ADDED)}
         shown |= {table for entry in entries for table in entry.reads.values()}
         book = paths.notebook_of(paper, "experiment")
         artefacts = {entry.name: entry for entry in sorted(made, key=lambda entry: entry.place)}
         for name in self.training:
-            if name not in shown:
-                facts = {**OF_EXPERIMENT, "tables": [name]}
-                artefacts[name] = Artefact.read(name, facts, book)
+            if name not in shown and not name.startswith(ADDED):
+                artefacts[name] = Artefact.read(name, {**OF_EXPERIMENT, "tables": [name]}, book)
         book = paths.notebook_of(paper, paths.CLAIMS)
         artefacts[paths.CLAIMS] = Artefact.read(paths.CLAIMS, OF_CLAIMS, book)
         for entry in artefacts.values():
@@ -183,15 +181,10 @@ class Plan:
         return [asdict(universe) for universe in self.universes.get(name, ())]
 
     @cached_property
-    def shown_experiments(self) -> list[str]:
-        """The experiments behind tables, figures and claims."""
-        read = {*self.artefacts, *self.tables(paths.CLAIMS)}
-        return [name for name in self.training if name in read]
-
-    @cached_property
     def shown_runs(self) -> list[str]:
         """The ids of the runs behind tables, figures and claims."""
-        return sorted({spec.id for name in self.shown_experiments for spec in self.training[name]})
+        read = self.training.keys() & {*self.artefacts, *self.tables(paths.CLAIMS)}
+        return sorted({spec.id for name in read for spec in self.training[name]})
 
     def inputs(self, name: str) -> dict[str, str | list[str]]:
         """The files that a figure or table reads, by the parameters of its notebook.
@@ -272,10 +265,8 @@ def plan(config: Mapping) -> Plan:
     config, whole = checked(config)
     paper = paper_figures.paper_of(config)
     if config["tier"] in paths.SHARED:
-        raise UserError(
-            f"tier: {config['tier']!r} is a folder of results/ that all tiers share; choose a name "
-            f"other than {', '.join(paths.SHARED)}."
-        )
+        fault = f"{config['tier']!r} is a folder of results/ that all tiers share"
+        raise UserError(f"tier: {fault}; choose a name other than {', '.join(paths.SHARED)}.")
     check_device(config["device"])
     runs, universes = experiments(config)
     training = {name: list(specs) for name, specs in runs.items()}
@@ -283,10 +274,8 @@ def plan(config: Mapping) -> Plan:
     for specs in runs.values():
         for spec, setting in specs.items():
             settings.setdefault(spec.id, setting)
-    partitions = {
-        name: _partitions(f"partitions.{name}", config, entry)
-        for name, entry in config["partitions"].items()
-    }
+    partitions = {name: _partitions(config, name) for name in config["partitions"]}
+    defined = [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))]
     shown = paper_figures.figures(config, paper)
     for name, entry in shown.items():
         if entry.apart is not None:
@@ -304,20 +293,13 @@ def plan(config: Mapping) -> Plan:
         snapshots=_snapshots(config, training),
         partitions=partitions,
         measures={
-            kind: {
-                name: _measure_flags(f"{kind}.{name}", config, measurement, entry)
-                for name, entry in config.get(kind, {}).items()
-            }
-            for kind, measurement in MEASUREMENTS.items()
+            kind: {name: _measure_flags(config, kind, name) for name in config.get(kind, ())}
+            for kind in MEASUREMENTS
         },
         figures=shown,
         values=dict(config["artefacts"]),
         network=dict(config.get("network", {})),
-        defined=_tables(
-            [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))],
-            whole["partitions"],
-            whole,
-        ),
+        defined=_tables(defined, whole["partitions"], whole),
         universes=universes,
     )
     if paper.name == paths.NGO and not {*planned.artefacts} & {*figures_of(paths.NGO)}:
@@ -360,21 +342,21 @@ def _snapshots(config: Mapping, training: Mapping[str, list[RunSpec]]) -> dict[s
     return {run: sorted(steps, key=lambda t: (t == FINAL, t)) for run, steps in wanted.items()}
 
 
-def _partitions(key: str, config: Mapping, entry: Mapping) -> dict[str, RunSpec]:
-    """A run with the partition of each setting."""
+def _partitions(config: Mapping, figure: str) -> dict[str, RunSpec]:
+    """For a figure of partitions, a run with that of each setting."""
+    key, entry = f"partitions.{figure}", config["partitions"][figure]
     return {
         name: resolve_run(key, {"seed": entry["seed"]}, config, setting)
         for name, setting in named_settings(key, config, entry["settings"]).items()
     }
 
 
-def _measure_flags(
-    key: str, config: Mapping, measurement: Measurement, entry: Mapping
-) -> dict[str, object]:
+def _measure_flags(config: Mapping, kind: str, name: str) -> dict[str, object]:
     """The flags of a measurement: its options, and fields of NGO's run in its setting.
 
     An option that is not stated has the command's default. An optional one is left out then.
     """
+    key, measurement, entry = f"{kind}.{name}", MEASUREMENTS[kind], config[kind][name]
     defaults = {
         name: list(field.default) if isinstance(field.default, tuple) else field.default
         for name, field in fields_of(measurement.options).items()

@@ -1,14 +1,16 @@
-"""Keys of what the workflow makes: a product is made again when its key, a param, has changed.
+"""Keys of what the workflow makes: if a product's key changes, Snakemake makes it again.
 
-What is measured, drawn and judged goes by numbers and by the bytes of files. By numbers go the
-folders ``common``, ``data``, ``engine``, ``models``, ``native`` and ``training``, and the modules
-that register entries: ``RESULTS_VERSION`` and the ``version=`` of entries stand for them, and a
-test of tiny runs watches over both. All else goes by bytes: the lists below, and the ``code`` of a
-measurement. (``cli`` computes nothing.) A test looks at what is imported, and fails where a module
-is in no list and goes by no number.
+A key has to change when the code behind the product does. Two things stand for code:
 
-The key of a job is the hash of its file (``ngo.pipeline.jobs``). Snakemake's checksums of inputs do
-the rest.
+- a version number, for the folders ``common``, ``data``, ``engine``, ``models``, ``native`` and
+  ``training``, and for modules that register entries: ``RESULTS_VERSION``, or ``version=`` of an
+  entry. A test trains tiny runs and fails where bytes changed and no number was raised.
+- the bytes of files, for all else: the lists below, and the ``code`` of a measurement. A test
+  follows the imports and fails for a module that is in no list and has no number. (``cli`` computes
+  nothing.)
+
+The key of a job is the hash of its file (``ngo.pipeline.jobs``). Changed inputs of a product are
+found by Snakemake's checksums.
 
 Light: the workflow imports this module at every start.
 """

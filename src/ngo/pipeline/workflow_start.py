@@ -1,7 +1,7 @@
-"""The checks and files of the workflow before its first job.
+"""What the workflow checks and writes before its first job.
 
-Where it is a module of another workflow, that one passes values, not files. They are an overlay of
-the repository's config, which is written down: commands and pages read config files.
+As a module of another workflow, it is given values instead of config files. They are written to a
+file, as an overlay of the repository's config: commands and pages read config files.
 
 Light: the workflow imports this module at every start.
 """
@@ -75,10 +75,9 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
     notebooks = (str(entry.notebook) for entry in plan.artefacts.values())
     for path in (*notebooks, *configs, plan.claims):
         if set("{}") & set(path):
-            raise UserError(
-                f"path: {path!r} has a brace, which Snakemake reads as a wildcard; rename that "
-                "folder or file, or start from the folder of the Snakefile."
-            )
+            advice = "rename that folder or file, or start from the folder of the Snakefile"
+            fault = "has a brace, which Snakemake reads as a wildcard"
+            raise UserError(f"path: {path!r} {fault}; {advice}.")
     measured = tuple(f"{kind}_" for kind in (*MEASUREMENTS, "classes"))
     for name in plan.training.keys() - plan.figures.keys():
         if name in NAMES or name.startswith(measured):
@@ -87,10 +86,9 @@ def check(plan: Plan, configs: Iterable[str], *, forced: object) -> None:
     folder = Path(tier_folder(plan.tier))
     unpacked = Path("archive.json").exists()  # in it only tables and figures are made
     if not (forced or unpacked or RECORDS.exists()) and any(folder.glob("*/*.parquet")):
-        raise UserError(
-            f"results: {str(folder)!r} is here without {RECORDS}, so Snakemake knows nothing of "
-            "it; run once with --forceall (seconds: finished runs are not trained again)."
-        )
+        fault = f"is here without {RECORDS}, so Snakemake knows nothing of it"
+        advice = "run once with --forceall (seconds: finished runs are not trained again)"
+        raise UserError(f"results: {str(folder)!r} {fault}; {advice}.")
 
 
 def check_folders(tier: str) -> None:

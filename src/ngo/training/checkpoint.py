@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -52,11 +53,7 @@ class Refused(Exception):
 
 
 class Foreign(Refused):
-    """A checkpoint of another run, and that run's name."""
-
-    def __init__(self, run: str, how: str) -> None:
-        super().__init__(f"it is of the run {run}, with {how}")
-        self.run, self.how = run, how
+    """A checkpoint of another run: ``it is of the run NAME, with …``."""
 
 
 class Damaged(Refused):
@@ -95,7 +92,7 @@ def _compact(value: Any) -> Any:
         return value if value.untyped_storage().nbytes() == value.nbytes else value.clone()
     if isinstance(value, dict):
         return {name: _compact(item) for name, item in value.items()}
-    return [_compact(item) for item in value] if isinstance(value, list) else value
+    return list(map(_compact, value)) if isinstance(value, list) else value
 
 
 def read(path: str | Path, about: Mapping[str, object]) -> State:
@@ -116,7 +113,8 @@ def read(path: str | Path, about: Mapping[str, object]) -> State:
         raise Refused("it holds no run") from None
     if other := difference(theirs, about):
         name = str(theirs.get("run", ""))
-        raise Foreign(name if name.isprintable() and name else "of another version", other)
+        named = name if name.isprintable() and name else "of another version"
+        raise Foreign(f"it is of the run {named}, with {other}")
     if theirs.get("layout") != LAYOUT:
         raise Refused(f"it is made with layout {theirs.get('layout')!r} and not {LAYOUT!r}")
     if by := remade(theirs, about):
@@ -131,12 +129,12 @@ def end_process(number: int, frame: FrameType | None = None) -> None:
 
 
 class Signals:
-    """SIGTERM and SIGINT of this process, in the blocks of its runs: the first asks all to stop.
+    """SIGTERM and SIGINT of this process, while its runs are in ``with`` blocks of this object.
 
-    ``Checkpoints.keep`` does so before the next step. After the last one nothing does: who starts
-    runs asks by ``check`` before each and at its end. Another signal, more than ``TOGETHER``
-    seconds later, goes to ``at_once``, which ends the process. Blocks may overlap; handlers are
-    restored at the end of the last.
+    The first signal asks all runs to stop. ``Checkpoints.keep`` obeys before a run's next step;
+    after the last step nothing does, so whoever starts runs calls ``check`` before and after each.
+    A second signal, more than ``TOGETHER`` seconds later, goes to ``at_once``, which ends the
+    process. Blocks may overlap; the handlers are restored at the end of the last.
     """
 
     def __init__(self, at_once: Callable[..., object] = end_process) -> None:
@@ -183,33 +181,27 @@ class Signals:
             self._at_once(number, frame)
 
 
+@dataclass
 class Checkpoints:
-    """The checkpoints of one run, all in one file.
+    """The checkpoints of one run, all in one file; without a ``path`` none is kept.
 
-    After one of the ``signals``, ``keep`` writes a checkpoint and raises Stopped. ``tell`` is
-    called with a line about a refused checkpoint or a failed write. The checkpoint of another run
-    is replaced only with ``overwrite``; the error says what to do ``instead``. Without a ``path``
-    none is kept.
+    After one of the ``signals``, ``keep`` writes a checkpoint and raises Stopped.
     """
 
-    def __init__(
-        self,
-        path: str | Path | None,
-        about: Mapping[str, object],
-        every: float = CHECKPOINT_SECONDS,
-        tell: Callable[[str], None] = lambda line: None,
-        *,
-        overwrite: bool = True,
-        instead: str = INSTEAD,
-        signals: Signals | None = None,
-    ) -> None:
-        self.path = None if path is None else Path(path)
-        self.about = about
-        self.every = every
-        self._tell, self._overwrite, self._instead = tell, overwrite, instead
-        self._signals = signals or Signals()
+    path: Path | None
+    about: Mapping[str, object]
+    #: Seconds after which a checkpoint is due; 0: only evaluations make one due.
+    every: float = CHECKPOINT_SECONDS
+    #: Is called with a line about a refused checkpoint, or a failed write.
+    tell: Callable[[str], None] = lambda line: None
+    #: Whether the checkpoint of another run may be replaced; if not, what to do instead.
+    overwrite: bool = True
+    instead: str = INSTEAD
+    signals: Signals = field(default_factory=Signals)
+
+    def __post_init__(self) -> None:
         self._last, self._cost = time.perf_counter(), 0.0
-        self._told = False  # of a failed write
+        self._warned = False  # of a failed write
 
     def load(self) -> State | None:
         """The state to resume from; None without a usable checkpoint.
@@ -219,20 +211,18 @@ class Checkpoints:
         try:
             return read(self.path, self.about) if self.path and self.path.exists() else None
         except Refused as reason:
-            if isinstance(reason, Foreign) and not self._overwrite:
-                folder = str(Path(self.path or "").parent)
-                raise UserError(
-                    f"out: {folder!r} holds a checkpoint of the run {reason.run}, with "
-                    f"{reason.how}; {self._instead}"
-                ) from None
-            if isinstance(reason, Damaged) and self.path:
-                self.path.replace(f"{self.path}.refused")
+            path = cast(Path, self.path)
+            if isinstance(reason, Foreign) and not self.overwrite:
+                held = f"holds a checkpoint {str(reason).removeprefix('it is ')}"
+                raise UserError(f"out: {str(path.parent)!r} {held}; {self.instead}") from None
+            if isinstance(reason, Damaged):
+                path.replace(f"{path}.refused")
             self.refuse(str(reason))
             return None
 
     def refuse(self, reason: str) -> None:
         """Tell that the run starts over, and why."""
-        self._tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
+        self.tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
 
     def keep(self, step: int, steps: int, evaluated: bool, state: Callable[[], State]) -> None:
         """Write the ``state`` after ``step`` of ``steps`` if a checkpoint is due.
@@ -244,7 +234,7 @@ class Checkpoints:
         since = now - self._last
         late = 0 < self.every <= since
         often = evaluated and self._cost <= SHARE * since
-        asked = self._signals.asked
+        asked = self.signals.asked
         if asked or (self.path and (late or often)):
             written = self.write(state)
             self._last = time.perf_counter()
@@ -261,8 +251,8 @@ class Checkpoints:
         except (OSError, UserError) as error:
             named = isinstance(error, UserError)  # its message names the file
             line = error if named else f"out: {str(self.path)!r} can't be written: {error}"
-            if not self._told:
-                self._tell(f"{line}; training continues")
-            self._told = True
+            if not self._warned:
+                self.tell(f"{line}; training continues")
+            self._warned = True
             return False
         return True

@@ -82,9 +82,6 @@ class Evaluation:
         )
 
 
-# The columns that only runs in virtual time have.
-TIMED = ("virtual_seconds", "joules")
-
 reserve(f.name for f in fields(Evaluation))  # tables have them next to the fields of a run
 
 
@@ -144,7 +141,7 @@ def as_columns(rows: list[Evaluation]) -> dict[str, list[Any]]:
     """Evaluations as columns; without those of virtual time, if the run has none."""
     names = [f.name for f in fields(Evaluation)]
     if math.isnan(rows[-1].virtual_seconds if rows else math.nan):
-        names = [name for name in names if name not in TIMED]
+        names = [name for name in names if name not in ("virtual_seconds", "joules")]
     return {name: [getattr(row, name) for row in rows] for name in names}
 
 

@@ -35,11 +35,9 @@ def isolated(seed: int) -> Iterator[None]:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         for part in float32_parts():
             stack.callback(setattr, part, "fp32_precision", part.fp32_precision)
-        stack.callback(
-            torch.use_deterministic_algorithms,
-            torch.are_deterministic_algorithms_enabled(),
-            warn_only=torch.is_deterministic_algorithms_warn_only_enabled(),
-        )
+        warns = torch.is_deterministic_algorithms_warn_only_enabled()
+        exact = torch.are_deterministic_algorithms_enabled()
+        stack.callback(torch.use_deterministic_algorithms, exact, warn_only=warns)
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         for device in ("cpu", "cuda") if torch.cuda.is_initialized() else ("cpu",):

@@ -26,7 +26,6 @@ from torch import nn
 from verdicts.registry import UserError
 
 _PLAIN = (bool, int, float, complex, str, type(None), type(...))
-_SETS = (set, frozenset)
 _WRAPPERS = (MethodType, staticmethod, classmethod, property, cached_property)
 
 
@@ -49,7 +48,7 @@ class ObjectDigest:
             self._known[id(value)] = value, b"a part of itself"
             digest = hashlib.sha256(kind.__qualname__.encode())
             try:
-                parts = sorted(map(self._of, value)) if kind in _SETS else _parts(value)
+                parts = sorted(map(self._of, value)) if kind in (set, frozenset) else _parts(value)
                 for part in parts:
                     digest.update(self._of(part))
             except Exception:  # of the value's own code, too
@@ -67,10 +66,9 @@ def digests(values: Mapping[str, object]) -> dict[str, str | None]:
     for name, value in values.items():
         digest = ObjectDigest(value)
         if digest.unknown is not None:
-            raise UserError(
-                f"{name}: it holds or reads a {digest.unknown}, which can't be compared with that "
-                f"of another start; with out it must be made of code and of plain values."
-            )
+            fault = f"a {digest.unknown}, which can't be compared with that of another start"
+            wanted = "with out it must be made of code and of plain values"
+            raise UserError(f"{name}: it holds or reads {fault}; {wanted}.")
         by_name[name] = None if value is None else digest.text[:16]
     return by_name
 

@@ -42,9 +42,8 @@ def parts_by_owner(spec: RunSpec, root: Path) -> Parts | None:
 
     The owners are read below the data root.
     """
-    if not by_owner(PARTITIONS[spec.partition]):
-        return None
-    return draw(spec, sample_owners(spec.dataset, root))
+    owned = by_owner(PARTITIONS[spec.partition])
+    return draw(spec, sample_owners(spec.dataset, root)) if owned else None
 
 
 def held_out(spec: RunSpec, m: int) -> np.ndarray:
@@ -97,10 +96,8 @@ def read(path: str | Path, spec: RunSpec) -> Parts:
             return given.index(wanted)
         first = given[0] if given and isinstance(given[0], dict) else {}
         name = next((name for name in wanted if first.get(name) != wanted[name]), "seed")
-        raise UserError(
-            f"partition-file: {str(path)!r} is of {name} {first.get(name)!r}, but the run is of "
-            f"{name} {wanted[name]!r}."
-        )
+        fault = f"of {name} {first.get(name)!r}, but the run is of {name} {wanted[name]!r}"
+        raise UserError(f"partition-file: {str(path)!r} is {fault}.")
 
     table, _ = read_columns(path, "partition-file", COLUMNS, ("partitions",), group)
     workers = range(max(spec.workers, 1 + table["worker"].max(initial=0)))

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from subprocess import DEVNULL
+from typing import Any
 
 import torch
 
 import ngo
 from ngo.common import plugins, versions
-from ngo.common.files import write_text
+from ngo.common.files import read_limited, write_text
 from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.data.description import identity
 from ngo.data.partition import parts_digest
@@ -27,7 +29,9 @@ from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.learning_problem import Problem
 from ngo.training.results_version import inputs_read, results_version
+from ngo.training.run_folder import INSTEAD, METRICS, MODELS, RECORD
 from ngo.training.spec import RunSpec
+from verdicts.registry import UserError
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Origin:
     #: The number of the data set's training samples, and of the classes that workers own.
     samples: dict[str, int | None]
     #: The values that must be equal for a checkpoint to be resumed to equal bytes (``run_folder``).
-    about: dict[str, object]
+    about: dict[str, Any]
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.perf_counter)
 
@@ -82,18 +86,17 @@ def identity_of(spec: RunSpec, problem: Problem, device: str, **more: object) ->
 
 
 def write_results(
-    out: Path,
-    origin: Origin,
-    rows: list[Evaluation],
-    parameters: int,
-    how: dict[str, object],
+    out: Path, origin: Origin, rows: list[Evaluation], parameters: int, how: dict[str, object]
 ) -> None:
     """Write a run's metrics and record, with what is in ``how``, into the folder ``out``."""
     spec, values = origin.spec, origin.spec.values()
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / run_folder.METRICS, metrics, {"run": spec.id, **values, **size})
+    write_columns(out / METRICS, metrics, {"run": spec.id, **values, **size})
+    made_with = {"ngo": ngo.__version__, "python": platform.python_version()}
+    made_with |= {**versions.installed(), "torch": torch.__version__}
+    made_with["kernels"] = origin.about["kernels"]
     record = {
         "id": spec.id,
         "spec": values,
@@ -106,35 +109,51 @@ def write_results(
         "device": origin.about["device"],
         "processor": processor(),
         **how,
-        "versions": {
-            "ngo": ngo.__version__,
-            "python": platform.python_version(),
-            **versions.installed(),
-            "torch": torch.__version__,
-            "kernels": origin.about["kernels"],
-        },
+        "versions": made_with,
         "source": source_revision(),
         "plugins": [{"file": p.path.name, "sha256": p.sha256} for p in plugins.loaded()],
         # Since the start, resumed runs' times added up; the wall time is of the last start.
         "evaluation_seconds": seconds,
         "started": origin.started.isoformat(timespec="seconds"),
         "wall_seconds": time.perf_counter() - origin.clock,
-        run_folder.SUM: run_folder.sum_of(out / run_folder.METRICS),
+        run_folder.SUM: run_folder.sum_of(out / METRICS),
     }
-    write_text(out / run_folder.RECORD, json.dumps(record, indent=2) + "\n")
+    write_text(out / RECORD, json.dumps(record, indent=2) + "\n")
 
 
 def finished(out: Path, origin: Origin, tell: Callable[[str], None]) -> Evaluation | None:
-    """The last evaluation of the run if the folder ``out`` holds it, finished; ``tell`` is told so.
+    """The last evaluation of the run if the folder ``out`` holds its results; ``tell`` gets a line.
 
-    None, or a UserError, as ``run_folder.finished`` has it; None also beside a checkpoint.
+    None if the run may train there: also beside a checkpoint, and where files are missing. Raises a
+    UserError if ``out`` holds another finished run, an unreadable record, or files of these names
+    that are not of a run: a run without a record has a checkpoint.
     """
-    earlier = run_folder.finished(out, origin.about)
-    if earlier is None or (out / run_folder.CHECKPOINT).exists():
+    path, about = out / RECORD, origin.about
+    stopped = (out / run_folder.CHECKPOINT).exists()
+    if not path.exists():
+        for name in () if stopped else (METRICS, MODELS):
+            if (out / name).exists():
+                raise UserError(f"out: {str(out / name)!r} is there without a {RECORD}; {INSTEAD}")
         return None
-    seconds, line = earlier
-    tell(line)
-    table, _ = read_columns(out / run_folder.METRICS, "out")
+    try:
+        record = json.loads(read_limited(path, "out", run_folder.MOST_BYTES))
+        name, theirs = record["id"], {**record["about"], **record["spec"]}
+        if not name.isprintable():
+            raise ValueError("no name of a run")
+        if set(about["snapshots"]) <= set(theirs["snapshots"]):
+            theirs["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
+        seconds = float(record["evaluation_seconds"][-1])
+    except (UserError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        fault = f"{str(path)!r} is damaged, or the record of another version"
+        raise UserError(f"out: {fault}; {INSTEAD}") from None
+    if other := run_folder.difference(theirs, about):
+        raise UserError(f"out: {str(out)!r} holds the finished run {name}, with {other}; {INSTEAD}")
+    files = (METRICS, *[MODELS] * bool(about["snapshots"]))
+    if stopped or not all((out / name).exists() for name in files):
+        return None
+    made = f", made with {by}" if (by := run_folder.remade(theirs, about)) else ""
+    tell(f"already finished in {str(out)!r}{made}; --overwrite trains it again")
+    table, _ = read_columns(out / METRICS, "out")
     values = {name: column[-1].item() for name, column in table.items()}
     return Evaluation(**values, seconds=seconds)
 
@@ -158,12 +177,10 @@ def source_revision() -> str | None:
     options = ["--always", "--dirty", "--abbrev=40", "--exclude=*"]
     command = ["git", "--no-optional-locks", "describe", *options]  # a kill leaves no lock
     try:
-        answer = subprocess.run(
-            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-        )
+        answer = subprocess.check_output(command, cwd=Path(__file__).parent, stderr=DEVNULL)
     except (OSError, subprocess.CalledProcessError):
         return None
-    return answer.stdout.strip()
+    return answer.decode().strip()
 
 
 def processor() -> str:

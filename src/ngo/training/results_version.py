@@ -1,4 +1,4 @@
-"""Numbers and digests for what is stale: a run with another number than today's is trained again.
+"""Version numbers and digests of runs: a run with another number than today's is trained again.
 
 Whoever changes the results of runs raises a number: ``RESULTS_VERSION`` if it concerns all runs,
 else the ``version=`` of the entry that has changed (a method, a topology, a model …). No code is

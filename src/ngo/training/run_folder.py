@@ -1,4 +1,4 @@
-"""Results of an earlier run in a folder, and whether another run may train there.
+"""The files of a run in its folder, and whether they are those of the same run, made as now.
 
 Two runs are the same if they have equal specifications, data, files that are named in them,
 partitions, snapshots, and ways of distribution. The versions of code, libraries and devices
@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
-from ngo.common.files import read_limited
 from ngo.common.versions import recorded
 from ngo.data.description import identity
 from ngo.training.spec import NEUTRAL, RunSpec
 from verdicts.files import content_of
-from verdicts.registry import UserError, shown
+from verdicts.registry import shown
 
 METRICS, RECORD, MODELS, LOCK = "metrics.parquet", "run.json", "models.pt", ".lock"
 CHECKPOINT = "checkpoint.pt"  # of a run that is not finished
@@ -32,11 +31,11 @@ SUM = "metrics_sha256"
 # The versions of code, libraries and devices, which do not identify a run.
 MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
 
-# What a run may do, and does in none that could do without: with either value it has the same
-# results wherever it trains with both.
+# Fields that permit what only runs that need it do: a run that trains with either value has the
+# same results with both.
 ALLOWS = ("short_share",)
 
-MOST_BYTES = 2**26  # of a record
+MOST_BYTES = 2**26  # of a record that anybody may have put there
 
 # How the keys of digests end. Records of before they were kept have none.
 DIGEST = "_digest"
@@ -75,51 +74,13 @@ def _difference(theirs: About, ours: About, keys: list[str] | tuple[str, ...]) -
     return None
 
 
-def finished(out: Path, about: About) -> tuple[float, str] | None:
-    """The duration in seconds of the run ``about`` if ``out`` holds its results, and a message.
-
-    None if the run may train there. Raises a UserError if ``out`` holds another finished run, an
-    unreadable record, or files of these names that are not of a run: a run without a record has a
-    checkpoint.
-    """
-    path = out / RECORD
-    if not path.exists():
-        for name in () if (out / CHECKPOINT).exists() else (METRICS, MODELS):
-            if (out / name).exists():
-                raise UserError(f"out: {str(out / name)!r} is there without a {RECORD}; {INSTEAD}")
-        return None
-    try:
-        record = json.loads(read_limited(path, "out", MOST_BYTES))
-        name, theirs = record["id"], {**record["about"], **record["spec"]}
-        if not name.isprintable():
-            raise ValueError("no name of a run")
-        if set(about["snapshots"]) <= set(theirs["snapshots"]):
-            theirs["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
-        seconds = float(record["evaluation_seconds"][-1])
-    except (UserError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise UserError(
-            f"out: {str(path)!r} is damaged, or the record of another version; {INSTEAD}"
-        ) from None
-    if other := difference(theirs, about):
-        raise UserError(f"out: {str(out)!r} holds the finished run {name}, with {other}; {INSTEAD}")
-    if not all((out / name).exists() for name in (METRICS, *[MODELS] * bool(about["snapshots"]))):
-        return None
-    by = remade(theirs, about)
-    made = f", made with {by}" if by else ""
-    return seconds, f"already finished in {str(out)!r}{made}; --overwrite trains it again"
-
-
 def is_current(
-    folder: Path,
-    spec: RunSpec,
-    version: str,
-    made_with: Mapping[str, str],
-    snapshots: Collection[int | str] = (),
+    folder: Path, spec: RunSpec, version: str, made_with: About, models: Collection[int | str] = ()
 ) -> bool:
     """Whether ``folder`` holds the finished run ``spec``, whole, made as it would be made now.
 
     That is: with this ``version`` (``results_version``), on the same described data, and
-    ``made_with`` these versions of the libraries; and with models of all ``snapshots``.
+    ``made_with`` these versions of the libraries; and with the ``models`` of these steps.
     """
     record = record_of(folder)
     made = recorded(record)
@@ -132,8 +93,8 @@ def is_current(
         about.get("code") == version
         and is_run(about, spec)
         and all(made.get(name) == value for name, value in made_with.items())
-        and set(map(str, snapshots)) <= kept
-        and (not snapshots or is_zipfile(folder / MODELS))  # its end is there
+        and set(map(str, models)) <= kept
+        and (not models or is_zipfile(folder / MODELS))  # its end is there
         and record.get(SUM) == sum_of(folder / METRICS)
     )
 

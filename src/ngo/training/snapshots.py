@@ -51,15 +51,14 @@ def load_tensors(file: BinaryIO) -> Any:
 # For each step, the workers' parameters "X" [n, d], their float "buffers" [n, b], and, if the model
 # has int64 buffers, their "counts" [n, c].
 STATE = ("X", "buffers", "counts")
-Snapshots = dict[int, dict[str, torch.Tensor]]
+Models = dict[str, torch.Tensor]
+Snapshots = dict[int, Models]
 
 
-def snapshot(population: Population) -> dict[str, torch.Tensor]:
+def snapshot(population: Population) -> Models:
     """The workers' models now, on the CPU."""
-    kept = {name: getattr(population, name).cpu().clone() for name in STATE}
-    if not kept["counts"].numel():
-        del kept["counts"]
-    return kept
+    names = STATE if population.counts.numel() else STATE[:2]
+    return {name: getattr(population, name).cpu().clone() for name in names}
 
 
 def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> None:
@@ -85,10 +84,8 @@ def load_snapshots(path: str | Path) -> tuple[RunSpec, Snapshots]:
     except OSError as error:
         raise UserError(f"models: {str(path)!r} can't be read: {error.strerror}") from None
     except (*UNREADABLE, UserError):  # torch's message suggests unsafe loading
-        raise UserError(
-            f"models: {str(path)!r} holds no models of a run; it is no models.pt that ngo train "
-            f"wrote, or damaged."
-        ) from None
+        fault = "holds no models of a run; it is no models.pt that ngo train wrote, or damaged"
+        raise UserError(f"models: {str(path)!r} {fault}.") from None
 
 
 def _check(spec: RunSpec, snapshots: Snapshots) -> None:
@@ -102,9 +99,7 @@ def _check(spec: RunSpec, snapshots: Snapshots) -> None:
             raise ValueError(f"there are no models of the run at step {step}")
 
 
-def module(
-    spec: RunSpec, snapshot: dict[str, torch.Tensor], worker: int | None = None
-) -> nn.Module:
+def module(spec: RunSpec, snapshot: Models, worker: int | None = None) -> nn.Module:
     """The model of a ``worker``, in eval mode. It shares no tensors with other models.
 
     Without ``worker`` it is the consensus model: the mean of all workers' parameters and buffers.
@@ -112,23 +107,20 @@ def module(
     inputs from the samples of a data set (see ``task.Task``).
     """
     if worker is not None and not 0 <= worker < spec.workers:
-        raise UserError(
-            f"worker: {worker!r} is not in {spec.id}; its workers are 0 to {spec.workers - 1}."
-        )
+        there = f"its workers are 0 to {spec.workers - 1}"
+        raise UserError(f"worker: {worker!r} is not in {spec.id}; {there}.")
     consensus, *workers = restored(spec, snapshot).models()
     return deepcopy(consensus if worker is None else workers[worker]).eval()
 
 
-def restored(spec: RunSpec, snapshot: dict[str, torch.Tensor]) -> Population:
+def restored(spec: RunSpec, snapshot: Models) -> Population:
     """The population of a run, restored from a snapshot."""
     population = Population(spec.model, spec.workers, spec.seed, honest=spec.honest)
     for name in STATE:
         # Earlier files have no counts.
         ours, theirs = getattr(population, name), snapshot.get(name, population.counts)
         if ours.shape != theirs.shape:
-            raise UserError(
-                f"models: those of {spec.id} have the shape {[*theirs.shape]}; expected "
-                f"{[*ours.shape]}, that of {spec.model}."
-            )
+            shapes = f"{[*theirs.shape]}; expected {[*ours.shape]}, that of {spec.model}"
+            raise UserError(f"models: those of {spec.id} have the shape {shapes}.")
         ours.copy_(theirs)
     return population

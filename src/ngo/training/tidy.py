@@ -35,37 +35,35 @@ Facts = Mapping[str, object]
 def aggregate(files: Iterable[str | Path]) -> pa.Table:
     """Join the metrics files of runs, and tidy tables of runs.
 
-    The table is that of ``joined``. Raises a UserError if a run occurs in two metrics files; of a
-    run that several tables have, the first counts.
+    The table is that of ``joined``. Raises a UserError if a run occurs in two metrics files; else,
+    of a run that several files have, the first counts.
     """
-    runs, tables = [], []
+    tables = []
     seen: dict[object, str | Path] = {}
     for path in files:
         table = read_tidy(path)
-        if b"ngo" not in (table.schema.metadata or {}):  # not the file of one run
-            tables.append(table)
-            if not {"run", *NEEDED} <= {*table.column_names}:
-                raise UserError(f"metrics: {str(path)!r} is the wrong file: no metrics of runs.")
-            continue
-        columns, facts = read_columns(path, "metrics", NEEDED, ("run",))
-        if (run := facts["run"]) in seen:
-            raise UserError(
-                f"metrics: the run {run} is in {str(seen[run])!r} and in {str(path)!r}; name one."
-            )
-        seen[run] = path
-        runs.append((columns, facts))
-    if not runs and not tables:
+        if b"ngo" in (table.schema.metadata or {}):  # the file of one run
+            columns, facts = read_columns(path, "metrics", NEEDED, ("run",))
+            if (run := facts["run"]) in seen:
+                both = f"{str(seen[run])!r} and in {str(path)!r}"
+                raise UserError(f"metrics: the run {run} is in {both}; name one.")
+            seen[run] = path
+            table = joined([(columns, facts)])
+        elif not {"run", *NEEDED} <= {*table.column_names}:
+            raise UserError(f"metrics: {str(path)!r} is the wrong file: no metrics of runs.")
+        tables.append(table)
+    if not tables:
         raise UserError("metrics: no files given; name at least one.")
-    return _together([*tables, *([joined(runs)] if runs else [])])
+    return _together(tables)
 
 
 def joined(runs: Sequence[tuple[Columns, Facts]]) -> pa.Table:
     """One tidy table of the columns and the facts of each run, by run and step."""
     tables = []
     for columns, facts in runs:
-        kept = {name: column(values) for name, values in columns.items() if name != SECONDS}
-        n = len(kept["step"])
-        tables.append(pa.table({**kept, **{name: repeated(facts[name], n) for name in facts}}))
+        measured = {name: column(values) for name, values in columns.items() if name != SECONDS}
+        same = {name: repeated(value, len(columns["step"])) for name, value in facts.items()}
+        tables.append(pa.table(measured | same))
     return _together(tables)
 
 

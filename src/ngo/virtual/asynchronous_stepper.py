@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any, NoReturn
 
-from ngo.common.lazy import Run, np, torch
+from ngo.common.lazy import Run, Tensor, np, torch
 from ngo.common.registries import CONSTANT, METHODS
 from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network, check_rows
@@ -19,7 +20,7 @@ from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper
-from ngo.virtual.event_simulation import Arrangement, Batch, EventSimulation, Graphs
+from ngo.virtual.event_simulation import Arrangement, EventSimulation, Graphs
 from verdicts.registry import UserError
 
 
@@ -29,7 +30,7 @@ class VersionNetwork(Network):
     Messages are counted by the simulation.
     """
 
-    def __init__(self, X: torch.Tensor, spread: Map) -> None:
+    def __init__(self, X: Tensor, spread: Map) -> None:
         """``X`` are all workers' rows, which change when workers meet."""
         super().__init__(spread)
         self._X = X
@@ -48,12 +49,12 @@ class VersionNetwork(Network):
 
     def pull(
         self,
-        X: torch.Tensor,
+        X: Tensor,
         coupling: Coupling,
         gamma: float,
         run: Run,
-        at: torch.Tensor | None = None,
-        theirs: torch.Tensor | None = None,
+        at: Tensor | None = None,
+        theirs: Tensor | None = None,
     ) -> None:
         """Each row is pulled by the models that it uses. Those do not move."""
         self.refuse_directed()
@@ -70,7 +71,7 @@ class VersionNetwork(Network):
             both, seen = torch.cat([X, theirs]), None if at is None else torch.cat([at, theirs])
             X.copy_(coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)[:k])
 
-    def mix(self, rows: torch.Tensor, gamma: float = 1.0) -> None:
+    def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
         W, own, users, slots, weights = self._sent(rows)
         if W is not None:
@@ -79,7 +80,7 @@ class VersionNetwork(Network):
         rows *= ((1 - gamma) + gamma * own).to(rows)[:, None]
         rows.index_add_(0, users, self.slots[slots] * (gamma * weights).to(rows)[:, None])
 
-    def average(self, rows: torch.Tensor) -> None:
+    def average(self, rows: Tensor) -> None:
         """Each row and that of its partner become their mean."""
         arranged, steps, _ = self._taken()
         partners = arranged.partner[steps]
@@ -88,9 +89,7 @@ class VersionNetwork(Network):
         rows[meeting] = means
         self._X[partners] = means
 
-    def _sent(
-        self, rows: torch.Tensor
-    ) -> tuple[MixingMatrix | None, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _sent(self, rows: Tensor) -> tuple[MixingMatrix | None, Tensor, Tensor, Tensor, Tensor]:
         """Keep the rows that others use; what these rows use.
 
         Returns the mixing matrix, if all workers step together; the weights of the rows themselves
@@ -120,7 +119,7 @@ class VersionNetwork(Network):
         self._now = None
         return now
 
-    def mean(self, rows: torch.Tensor) -> torch.Tensor:
+    def mean(self, rows: Tensor) -> Tensor:
         """Refused, as is each operation that needs all workers, or every message."""
         raise self._misses()
 
@@ -173,23 +172,21 @@ class AsynchronousStepper(Stepper):
         """Virtual seconds up to the last end of a step, and joules."""
         return {"virtual_seconds": self._simulation.now, "joules": self._energy()}
 
-    def advance(self) -> torch.Tensor:
+    def advance(self) -> Tensor:
         """Take the steps up to the next stop; the losses ``[steps]`` of all of them."""
         arranged = self._next()
         self._versions.messages = self._simulation.wires.messages
         self._versions.bytes_sent = self._versions.messages * self._size
         losses = self.population.X.new_zeros(len(arranged.worker))
-        for batch in arranged.batches():
-            if len(batch.gradients):
-                rows = torch.from_numpy(batch.gradients).to(losses.device)
-                losses[rows] = self._gradients(arranged.worker[batch.gradients])
+        for gradients, steps, used in arranged.batches():
+            if len(gradients):
+                rows = torch.from_numpy(gradients).to(losses.device)
+                losses[rows] = self._gradients(arranged.worker[gradients])
             try:
-                for part in self._together(arranged, batch):
-                    self._update(arranged, *part)
+                self._complete(arranged, steps, used)
             except ReadsNumber:
                 self._by_number = True
-                for part in self._together(arranged, batch):
-                    self._update(arranged, *part)
+                self._complete(arranged, steps, used)
         return losses
 
     def _next(self) -> Arrangement:
@@ -197,18 +194,16 @@ class AsynchronousStepper(Stepper):
         k = bisect_right(self._stops, self.t)
         until = min([self.t + AHEAD, *self._stops[k : k + 1]])
         # Its many small objects have no cycles; a collection would look at all workers' modules.
-        collects = gc.isenabled()
-        try:
-            gc.disable()
+        with ExitStack() as stack:
+            if gc.isenabled():
+                gc.disable()
+                stack.callback(gc.enable)
             window = self._simulation.window(until * self.population.n)
             arranged = Arrangement(window, self._slots, self._simulation.live())
-        finally:
-            if collects:
-                gc.enable()
         self._slots, self.t = arranged.slots_at_end, until
         return arranged
 
-    def _gradients(self, rows: np.ndarray) -> torch.Tensor:
+    def _gradients(self, rows: np.ndarray) -> Tensor:
         """The gradients of these workers' next steps; their losses."""
         X, started = self.population.X, self._started
         self.batches.workers = None if len(rows) == len(X) else rows.tolist()
@@ -221,19 +216,17 @@ class AsynchronousStepper(Stepper):
         X[at] = now
         return losses
 
-    def _together(
-        self, arranged: Arrangement, batch: Batch
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The steps of a batch that are one ``Step``, and the messages that they use."""
+    def _complete(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
+        """Complete steps whose gradients are known, and which use these messages."""
         if not self._by_number:
-            yield batch.steps, batch.used
+            self._update(arranged, steps, used)
             return
-        t, of_user = arranged.t[batch.steps], arranged.t[arranged.user[batch.used]]
+        t, of_user = arranged.t[steps], arranged.t[arranged.user[used]]
         for number in np.unique(t):
-            yield batch.steps[t == number], batch.used[of_user == number]
+            self._update(arranged, steps[t == number], used[of_user == number])
 
     def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
-        """Complete steps whose gradients are known."""
+        """Complete steps that are one ``Step``."""
         X, G, n = self.population.X, self.population.G, self.population.n
         network = self._versions
         t = int(arranged.t[steps[0]])
@@ -245,7 +238,7 @@ class AsynchronousStepper(Stepper):
             X, G = X.index_select(0, at), G.index_select(0, at)
             matrices = {name: rows[at] for name, rows in matrices.items()}
 
-        def keep(rows: torch.Tensor) -> None:
+        def keep(rows: Tensor) -> None:
             created[id(rows)] = rows[0, 0].clone()
 
         network.begin(arranged, steps, used)

@@ -1,16 +1,16 @@
-"""Who ends which step when, and which messages it uses: a run without its models.
+"""The events of an asynchronous run: when workers end their steps, and which messages steps use.
 
-The time of a step does not depend on models, so it is known before they are computed. The models
-follow in batches (see ``asynchronous_stepper``): a step gets the number of the *round* in which its
-gradient is computed with those of others, and of the round and *turn* in which it is completed.
+Times do not depend on models, so they are simulated first. The models are then computed in batches
+(``asynchronous_stepper``). For that, a step gets the number of the *round* in which its gradient is
+computed together with others, and of the round and *turn* in which it is completed.
 
 Steps that end at the same moment and have the same number take place together, as in a run in which
 all workers step together. If their numbers differ, the lower one comes first.
 
-A worker sends one message after another, at the full bandwidth of the link. A message takes its
-bytes / bandwidth on the sender's side, and as much on the receiver's, which is later by the
-latency: a message that meets no other arrives after one transfer and the latency. On each side,
-messages wait for those before them.
+A worker sends its messages one after another, at the full bandwidth of the link. A message occupies
+the sender for bytes / bandwidth seconds, and the receiver for as long, later by the latency. So a
+message that meets no other arrives after one transfer and the latency. At both ends, messages wait
+for those before them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
@@ -36,8 +36,8 @@ from verdicts.registry import UserError
 # Draws of a stream at a time.
 BLOCK = 256
 
-#: (begin, number, transfer, sender, content)
-Coming = tuple[float, int, float, int, list[Any]]
+#: Messages: (begin, number, transfer, sender, content), or (arrival, sender, content).
+Queue = deque[tuple[Any, ...]]
 
 
 class Wires:
@@ -53,10 +53,10 @@ class Wires:
         self._chances = [_draws(run.seed, "message_loss", i) for i in range(run.workers)]
         # When each worker's side is free again.
         self._out, self._in = [0.0] * run.workers, [0.0] * run.workers
-        # Messages that each worker will receive, by the time at which they begin to arrive.
-        self._coming: dict[int, deque[Coming]] = defaultdict(deque)
-        # Those whose time of arrival is known: (arrival, sender, content).
-        self._arriving: dict[int, deque[tuple[float, int, list[Any]]]] = defaultdict(deque)
+        # Messages that each worker will receive, by the time at which they begin to arrive; and
+        # those whose time of arrival is known.
+        self._coming: dict[int, Queue] = defaultdict(deque)
+        self._arriving: dict[int, Queue] = defaultdict(deque)
         # The last message to a worker that may wait at its sender: when it leaves, its content.
         self._waiting: dict[tuple[int, int], tuple[float, list[Any]]] = {}
         self.messages = 0
@@ -113,7 +113,7 @@ class Wires:
 
     def live(self) -> Iterator[list[Any]]:
         """The contents of all messages on their way."""
-        queues: Iterator[deque[Any]] = chain(self._coming.values(), self._arriving.values())
+        queues = chain(self._coming.values(), self._arriving.values())
         return (message[-1] for queue in queues for message in queue)
 
 
@@ -149,9 +149,10 @@ class Graphs:
         self.constant = self._period == 1
 
     def at(self, t: int, steps_by: Sequence[int]) -> Graph:
-        """The graph of a worker's step ``t``, where each has ended so many: none asks for earlier.
+        """The graph of a worker's step ``t``.
 
-        Graphs without a period are made one after another, and forgotten.
+        ``steps_by`` says how many steps each worker has ended. Graphs without a period are made in
+        order, and forgotten when no worker can ask for them any more.
         """
         if self._period is not None:
             k = (t // self._every) % self._period
@@ -221,8 +222,7 @@ class EventSimulation:
         self._together = alike and not apart and self._presence.always
         self._steps_by = [0] * n  # steps ended by each worker
         self._partners = [_draws(spec.seed, "partner", i) for i in range(n)]
-        self.now = 0.0
-        self.ended = 0
+        self.now, self.ended = 0.0, 0
         for i in range(n):
             self._begin(i, 0.0)
 
@@ -259,7 +259,7 @@ class EventSimulation:
     def live(self) -> set[int]:
         """The steps whose messages may still be used.
 
-        Slots follow from it, and the order of sums from slots: other steps here change bytes.
+        They decide the slots, and so the order of sums: another set would change the bytes of runs.
         """
         newest = {source for by_sender in self._newest for source in by_sender.values()}
         newest |= {step for sent in self._sent for _, step in sent}
@@ -371,21 +371,16 @@ def _draws(seed: int, name: str, worker: int) -> Iterator[float]:
         yield from stream.random(BLOCK).tolist()
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Steps that do not depend on each other, as places in their window, by worker."""
-
-    #: Steps whose gradients are computed first.
-    gradients: np.ndarray
-    #: Steps that are then completed, and the messages that they use, as places among all.
-    steps: np.ndarray
-    used: np.ndarray
+#: Steps that do not depend on each other, as places in their window, by worker: those whose
+#: gradients are computed first, and those that are then completed; and the messages that the latter
+#: use, as places among all.
+Batch = tuple["np.ndarray", "np.ndarray", "np.ndarray"]
 
 
 class Arrangement:
     """A window's steps as arrays, in batches. Slots keep sent models for later batches."""
 
-    def __init__(self, window: Window, slots: Mapping[int, int], live: Collection[int]) -> None:
+    def __init__(self, window: Window, slots: Mapping[int, int], live: Iterable[int]) -> None:
         """``slots`` are those of steps before the window; ``live`` are the steps, of any window,
         whose messages may be used after it.
         """
@@ -407,9 +402,9 @@ class Arrangement:
         self._keep(window, batch, dict(slots), live)
 
     def _keep(
-        self, window: Window, batch: np.ndarray, slots: dict[int, int], live: Collection[int]
+        self, window: Window, batch: np.ndarray, slots: dict[int, int], live: Iterable[int]
     ) -> None:
-        """Give each sent model a slot from its batch to the last one that uses it."""
+        """Give each sent model a slot from its ``batch`` to the last one that uses it."""
         steps, never = len(self.worker), len(self._ends)
         last: dict[int, int] = {}
         apart = self.whole[self.user] < 0  # the others are used where they are
@@ -450,5 +445,5 @@ class Arrangement:
         for b, r in enumerate(self._rounds.tolist()):
             gradients = by_worker[ends[r] : ends[r + 1]] if r > before else by_worker[:0]
             used = self._used[self._used_ends[b] : self._used_ends[b + 1]]
-            yield Batch(gradients, self._order[self._ends[b] : self._ends[b + 1]], used)
+            yield gradients, self._order[self._ends[b] : self._ends[b + 1]], used
             before = r

@@ -42,10 +42,9 @@ class WaitingTimes:
             half[i] = self._presence.end(i, start, self._seconds[i](start))
         half[absent] = self.done[absent]
         if math.isinf(half.max()):
-            raise UserError(
-                f"churn: worker {int(half.argmax())} leaves for good, and with clock 'waiting' the "
-                f"others wait for it; it has to come back, or clock be asynchronous."
-            )
+            leaves = f"worker {int(half.argmax())} leaves for good"
+            fault = f"{leaves}, and with clock 'waiting' the others wait for it"
+            raise UserError(f"churn: {fault}; it has to come back, or clock be asynchronous.")
         self.done = half
         if not messages:
             return
@@ -62,14 +61,11 @@ class WaitingTimes:
         if len(self._received) > self._delay:
             self.done = np.maximum(half, self._received[0])
 
-    def _costs(
-        self, senders: np.ndarray, receivers: np.ndarray, size: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Latency and transfer ``[messages]`` of messages of ``size`` bytes that leave now."""
+    def _costs(self, senders: np.ndarray, receivers: np.ndarray, size: float) -> np.ndarray:
+        """Latency and transfer ``[2, messages]`` of messages of ``size`` bytes that leave now."""
         times = self.done[senders].tolist()
         messages = zip(senders.tolist(), receivers.tolist(), times, strict=True)
-        latency, per_byte = np.array([self._link(*message) for message in messages]).T
-        return latency, per_byte * size
+        return np.array([self._link(*message) for message in messages]).T * [[1.0], [size]]
 
     def _arrivals(
         self, senders: np.ndarray, receivers: np.ndarray, messages: float, size: float
@@ -109,8 +105,7 @@ class WaitingTimes:
         """All that later times depend on."""
         arrays = {"done": self.done, "out": self._out, "in": self._in}
         kept = {name: torch.tensor(array) for name, array in arrays.items()}
-        received = [torch.tensor(times) for times in self._received]
-        return {**kept, "received": received, "steps": self._steps}
+        return {**kept, "received": list(map(torch.tensor, self._received)), "steps": self._steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore from ``state``: speeds that are drawn are drawn again."""

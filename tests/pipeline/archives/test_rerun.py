@@ -9,7 +9,7 @@ from cases import cases
 from finished_runs import made_up_run
 from runs import tiny
 
-from ngo.pipeline.archives.rerun import MULTIPLE, Made, compared, difference, made_run
+from ngo.pipeline.archives.verify import MULTIPLE, Made, compared, difference, made_run
 
 RUN = made_run(made_up_run(tiny()))
 ACCURACY = RUN.table["consensus_accuracy"]

@@ -20,8 +20,15 @@ from small_archives import (
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
 from ngo.pipeline.archives.members import ABOUT
-from ngo.pipeline.archives.rerun import made_run, measure_again, train_again
-from ngo.pipeline.archives.verify import bases, drawn, measured_tables, missed
+from ngo.pipeline.archives.verify import (
+    bases,
+    drawn,
+    made_run,
+    measure_again,
+    measured_tables,
+    missed,
+    train_again,
+)
 from verdicts.registry import UserError
 
 

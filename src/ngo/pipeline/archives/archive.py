@@ -33,6 +33,7 @@ from ngo.pipeline.experiments import as_list
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
+from ngo.training.run_folder import RECORD
 from verdicts.files import content_of, table_in
 from verdicts.registration import read_registration, registration_path
 from verdicts.registry import UserError, one_of, shown
@@ -91,8 +92,8 @@ def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        told = reason.format(str(error).rstrip("."))
-        raise UserError(f"archive: {str(path)!r} is refused: {told}.") from None
+        why = reason.format(str(error).rstrip("."))
+        raise UserError(f"archive: {str(path)!r} is refused: {why}.") from None
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
@@ -106,9 +107,8 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     for name in shown:
         one_of("figure or table", name, planned.artefacts)
     tables = {table for name in shown for table in planned.tables(name)}
-    specs = planned.runs
-    if named and ALL not in tables:
-        specs = {s.id: s for name in tables.union(shown) for s in planned.runs_of(name)}
+    needed = tables.union(shown) if named else {ALL}
+    specs = {spec.id: spec for name in needed for spec in planned.runs_of(name)}
     drawn = [spec for name in shown for spec in planned.partitions.get(name, {}).values()]
     inputs = [path for name in shown for read in planned.inputs(name).values()
               for path in as_list(read) if path not in planned.run_tables]  # fmt: skip
@@ -125,13 +125,11 @@ def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     """
     planned = _plan_of(configs)
     folders = [paths.RUNS / run for run in sorted(planned.runs)]
-    every = [finished_runs.read_run(path) for path in folders if finished_runs.is_finished(path)]
+    every = [finished_runs.read_run(path) for path in folders if (path / RECORD).is_file()]
     runs = [run for run in every if finished_runs.of_this_code(run, planned.runs[run.id])]
     if not runs:
-        raise UserError(
-            f"archive: none of the {len(folders)} runs of the config is finished here with "
-            "the present results version."
-        )
+        fault = "is finished here with the present results version"
+        raise UserError(f"archive: none of the {len(folders)} runs of the config {fault}.")
     manifests = {paths.data_manifest(spec.dataset) for spec in planned.runs.values()}
     counts = {
         "runs of the config": len(folders),
@@ -196,9 +194,8 @@ def inside(key: str, file: str) -> str:
     """The name in the archive of a ``file`` that the config names under ``key``."""
     path = PurePosixPath(os.path.normpath(file))
     if path.is_absolute() or ".." in path.parts:
-        raise UserError(
-            f"{key}: {file!r} is outside the working directory; an archive can't contain it."
-        )
+        fault = "is outside the working directory; an archive can't contain it"
+        raise UserError(f"{key}: {file!r} {fault}.")
     return str(path)
 
 
@@ -237,9 +234,8 @@ def described(files: Members) -> dict:
 
 def _config(names: list[str], files: Members) -> dict:
     """The config of the members ``names``, the base first."""
-    for name in names:
-        if name not in files:
-            raise UserError(f"the config {shown(name)} is not in the archive")
+    if absent := [name for name in names if name not in files]:
+        raise UserError(f"the config {shown(absent[0])} is not in the archive")
     if names[:1] != [paths.CONFIG.as_posix()]:
         raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
     with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
@@ -283,7 +279,12 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     those in the archive. ``tell`` gets a line for each plugin before it runs. Raises a UserError
     for plugins without trust, for a wrong config, and for members that it does not need.
     """
-    _check_plugins(archive, trusted=trusted, tell=tell)
+    for name in plugin_code(archive.about["config"]):
+        plugin = f"{name!r} (sha256 {members.sha256(archive.members[name])})"
+        if not trusted:
+            advice = f"which is code. Read it, and add {FLAG} to run it"
+            raise UserError(f"archive: {str(archive.path)!r} has the plugin {plugin}, {advice}.")
+        tell(f"runs the plugin {plugin} of the archive")
     read = {
         name: content
         for name, content in archive.members.items()
@@ -295,23 +296,11 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
             yield _planned(archive)
 
 
-def _check_plugins(archive: Archive, *, trusted: bool, tell: Tell) -> None:
-    """Tell the name and the SHA-256 of plugins that are code; a UserError unless ``trusted``."""
-    for name in plugin_code(archive.about["config"]):
-        plugin = f"{name!r} (sha256 {members.sha256(archive.members[name])})"
-        if not trusted:
-            raise UserError(
-                f"archive: {str(archive.path)!r} has the plugin {plugin}, which is code. Read it, "
-                f"and add {FLAG} to run it."
-            )
-        tell(f"runs the plugin {plugin} of the archive")
-
-
 def _planned(archive: Archive) -> Plan:
     """The checked plan, in the folder of its files."""
     about = archive.about
     with refusing(archive.path), members.strange("its config can't be planned"):
-        # the reader of an archive is not told of keys of earlier releases
+        # without a warning of keys of earlier releases, which the reader can't change
         planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
         check_expected(archive.members, planned, about["configs"])
         planned.ledger  # noqa: B018 (its file is checked)

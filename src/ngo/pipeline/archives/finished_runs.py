@@ -91,11 +91,6 @@ def revisions(records: Iterable[Mapping]) -> str:
     return ", ".join(sorted(" with ".join(filter(None, pair)) for pair in made_by))
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether a run has been finished in ``folder``."""
-    return all((folder / name).is_file() for name in (run_folder.METRICS, run_folder.RECORD))
-
-
 def read_run(folder: Path) -> FinishedRun:
     """The finished run in ``folder``; a UserError if its files are damaged or not of one run."""
     path = folder / run_folder.RECORD
@@ -123,7 +118,7 @@ def run_here(folder: Path) -> FinishedRun | None:
 
 
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
-    """Whether one process made ``run``, with these libraries, as today's ``spec`` would."""
+    """Whether ``run`` is what ``spec`` would give in one process, with this code and libraries."""
     same = run.about["code"] == results_version(spec) and not versions.others(run.record)
     return same and run_folder.is_run(run.about, spec)
 

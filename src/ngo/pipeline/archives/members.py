@@ -183,16 +183,14 @@ def members_of(content: bytes) -> Members:
     try:
         members = _files(content)
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-        told = in_a_line(error)
-        raise UserError(f"it is not a metrics archive, or it is truncated ({told})") from None
+        why = in_a_line(error)
+        raise UserError(f"it is not a metrics archive, or it is truncated ({why})") from None
     if not {SUMS, ABOUT} <= members.keys():
         raise UserError(f"it has no {SUMS}, or no {ABOUT}: it is not a metrics archive")
     del members[SUMS]
     if (packed := tar_of(members)) != content:
-        raise UserError(
-            f"it differs from an archive of its members (expected sha256 {sha256(packed)}, "
-            f"found {sha256(content)})"
-        )
+        sums = f"expected sha256 {sha256(packed)}, found {sha256(content)}"
+        raise UserError(f"it differs from an archive of its members ({sums})")
     read_apart(content)
     return members
 
@@ -202,15 +200,13 @@ def _files(content: bytes) -> Members:
     members: Members = {}
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as file:
         for entry in file:
-            if entry.size > (bound := kind_of(entry.name).bound):
-                raise UserError(
-                    f"{entry.name!r} has {entry.size} bytes; at most {bound} are allowed"
-                )
-            if entry.type != tarfile.REGTYPE or entry.issparse() or entry.name in members:
-                raise UserError(f"{entry.name!r} is not a regular file, or occurs twice")
+            if entry.size > (most := kind_of(name := entry.name).bound):
+                raise UserError(f"{name!r} has {entry.size} bytes; at most {most} are allowed")
+            if entry.type != tarfile.REGTYPE or entry.issparse() or name in members:
+                raise UserError(f"{name!r} is not a regular file, or occurs twice")
             if len(members) == MEMBERS:
                 raise UserError(f"it has more than {MEMBERS} files")
-            members[entry.name] = file.extractfile(entry).read()
+            members[name] = file.extractfile(entry).read()
     folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
     if len({name.casefold() for name in (*members, *folders)}) < len(members) + len(folders):
         raise UserError("two of its files and folders have one name")
@@ -219,11 +215,10 @@ def _files(content: bytes) -> Members:
 
 def read_apart(content: bytes) -> None:
     """Read the members of a tar file in another process; a UserError if one can't be read."""
-    variables, command = {**os.environ, **FEW}, [sys.executable, "-P", "-m", __name__]
+    command = [sys.executable, "-P", "-m", __name__]
+    how = {"env": {**os.environ, **FEW}, "capture_output": True, "timeout": SECONDS}
     try:
-        answer = subprocess.run(
-            command, input=content, env=variables, capture_output=True, timeout=SECONDS
-        )
+        answer = subprocess.run(command, input=content, **how)
     except subprocess.TimeoutExpired:
         raise UserError(f"it can't be read in {SECONDS} seconds") from None
     if answer.returncode == 1 and answer.stdout:
@@ -240,8 +235,7 @@ def strange(reason: str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # values of other types than ours: a library may raise anything
-        told = in_a_line(error)[:200]
-        raise UserError(f"{reason} ({type(error).__name__}: {told})") from None
+        raise UserError(f"{reason} ({type(error).__name__}: {in_a_line(error)[:200]})") from None
 
 
 def write_members(folder: Path, members: Members) -> None:
@@ -260,8 +254,8 @@ def _main() -> None:
         for name, content in _files(sys.stdin.buffer.read()).items():
             left -= kind_of(name).read(content, left)
     except Exception as error:  # whatever a library raises for a damaged file
-        told = in_a_line(error)[:200] or type(error).__name__
-        print(f"{name!r} can't be read ({told})", end="", flush=True)
+        why = in_a_line(error)[:200] or type(error).__name__
+        print(f"{name!r} can't be read ({why})", end="", flush=True)
         os._exit(1)
     os._exit(0)  # a library's threads may abort a process that ends in the usual way
 

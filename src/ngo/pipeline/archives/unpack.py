@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 
 from ngo.analysis import results
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import exclusive_lock, writable_folder
-from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import finished_runs, members
-from ngo.pipeline.archives.archive import Archive, Tell
-from ngo.pipeline.archives.members import RECORDS, Members
+from ngo.pipeline.archives.archive import Archive, Tell, archived_plan, deciding_members, refusing
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
@@ -39,7 +37,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
-    runs = archive.runs if RECORDS in archive.members else {}
+    runs = archive.runs if members.RECORDS in archive.members else {}
     needed = (spec.id for name in names for spec in planned.runs_of(name))
     return next((run for run in needed if run not in runs), None)
 
@@ -53,9 +51,11 @@ def relabelled(archive: Archive, planned: Plan) -> str | None:
     return None
 
 
-def joined_tables(
-    archive: Archive, planned: Plan, names: Iterable[str]
-) -> Iterator[tuple[str, bytes]]:
+#: The name of a table, and the content of its file.
+Table = tuple[str, bytes]
+
+
+def joined_tables(archive: Archive, planned: Plan, names: Iterable[str]) -> Iterator[Table]:
     """The tidy tables of runs among ``names``, with the bytes that the workflow would write.
 
     Raises a UserError for an absent run, for a record with other values than the config, for runs
@@ -63,9 +63,9 @@ def joined_tables(
     """
     known, left = planned.run_tables.values(), members.JOINED
     names = [name for name in names if name in known]
-    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
+    wrong = relabelled(archive, planned) if names and members.RECORDS in archive.members else None
     for name in names:
-        with archives.refusing(archive.path):
+        with refusing(archive.path):
             if wrong:
                 raise UserError(wrong)
             if absent := absent_run(archive, planned, [name]):
@@ -91,8 +91,7 @@ def _size(archive: Archive, planned: Plan, name: str) -> int:
 def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     runs = [archive.runs[spec.id] for spec in planned.runs_of(name)]
     table = joined([(run.columns, run.facts) for run in runs])
-    universes = planned.universes.get(name)
-    if universes is None:
+    if (universes := planned.universes.get(name)) is None:
         return as_parquet(table)
     return results.as_parquet(in_universes(table.to_pandas(use_threads=False), universes))
 
@@ -105,25 +104,21 @@ def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:
     of an existing folder are kept: a UserError if one of them has been changed.
     """
     if not archive.about["artefacts"]:
-        raise UserError(
-            f"archive: {str(archive.path)!r} has finished runs and no tables or figures; "
-            "ngo restore puts the runs back."
-        )
+        advice = "has finished runs and no tables or figures; ngo restore puts the runs back"
+        raise UserError(f"archive: {str(archive.path)!r} {advice}.")
     files, digest = _files(archive, planned), members.sha256(members.tar_of(archive.members))
     folder = writable_folder(out) / f"{archive.about['tier']}-{digest[:8]}"
     members.write_members(folder, files)
     for name, content in files.items():
         here = content_of(folder / name, "archive")
         if here != content:
-            raise UserError(
-                f"archive: {str(folder / name)!r} has been changed since it was unpacked "
-                f"(expected sha256 {members.sha256(content)}, found {members.sha256(here)}); "
-                "remove the folder."
-            )
+            sums = f"expected sha256 {members.sha256(content)}, found {members.sha256(here)}"
+            fault = f"has been changed since it was unpacked ({sums})"
+            raise UserError(f"archive: {str(folder / name)!r} {fault}; remove the folder.")
     return folder
 
 
-def _files(archive: Archive, planned: Plan) -> Members:
+def _files(archive: Archive, planned: Plan) -> members.Members:
     """The files of the folder, by path."""
     files = {
         name: content
@@ -133,7 +128,7 @@ def _files(archive: Archive, planned: Plan) -> Members:
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
     # Pages of results read one file for each record.
-    runs = archive.runs.values() if RECORDS in files else ()
+    runs = archive.runs.values() if members.RECORDS in files else ()
     return files | {f"results/runs/{r.id}/run.json": r.record_text.encode() for r in runs}
 
 
@@ -181,20 +176,14 @@ def chosen(
         yield plan(read_config(configs))
         return
     here = Path.cwd()
-    with archives.archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
-        _check_here(archive, planned)
+    with archived_plan(archive, trusted=trusted, tell=tell) as planned, chdir(here):
+        for name in sorted(deciding_members(planned)):
+            place = Path(name)
+            if not place.is_file() or place.read_bytes() != archive.members[name]:
+                take = f"take it from there (tar xf {archive.path} {name})"
+                advice = f"{take}, or name your own config (--config)"
+                raise UserError(f"restore: {name!r} is not here as it is in the archive; {advice}.")
         yield planned
-
-
-def _check_here(archive: Archive, planned: Plan) -> None:
-    """Raise a UserError if a file that decides runs is not here as it is in the archive."""
-    for name in sorted(archives.deciding_members(planned)):
-        place = Path(name)
-        if not place.is_file() or place.read_bytes() != archive.members[name]:
-            raise UserError(
-                f"restore: {name!r} is not here as it is in the archive; take it from there "
-                f"(tar xf {archive.path} {name}), or name your own config (--config)."
-            )
 
 
 def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
@@ -204,22 +193,19 @@ def restore(archive: Archive, planned: Plan) -> dict[str, list[str]]:
     here is replaced. Raises a UserError for an archive that is damaged, and while the workflow
     runs.
     """
-    lock = exclusive_lock(LOCK)
-    try:
-        outcomes: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+    outcomes: dict[str, list[str]] = {outcome: [] for outcome in OUTCOMES}
+    with ExitStack() as held:
+        held.callback(exclusive_lock(LOCK).release)
         for name, run in sorted(archive.runs.items()):
             outcomes[_outcome(run, planned)].append(name)
         for name in outcomes[RESTORED]:
             finished_runs.write_run(RUNS / name, archive.runs[name])
             (RUNS / name / CHECKPOINT).unlink(missing_ok=True)
-    finally:
-        lock.release()
     return outcomes
 
 
 def _outcome(run: finished_runs.FinishedRun, planned: Plan) -> str:
-    spec = planned.runs.get(run.id)
-    if spec is None:
+    if (spec := planned.runs.get(run.id)) is None:
         return NOT_IN_CONFIG
     if run.id in planned.snapshots:
         return MODELS

@@ -1,7 +1,10 @@
-"""The checks of ``ngo verify``.
+"""The checks of ``ngo verify``: what an archive says of itself, and parts of it made again.
 
 A forger can compute the sums of changed files. So the parts must agree, and some runs and measured
-cases, drawn by the verifier's seed, are made again and compared (``reproduction``).
+cases (``ngo.measures.measurement.Case``), drawn by the verifier's seed, are made again, each in a
+process of its own. On the kind of processor of the archive, the numbers must be equal. Elsewhere
+rounding differs, and training amplifies it. There they are made twice, with two roundings a and b;
+the spread between a and b says how far apart two roundings may be.
 
 They are drawn from the whole archive, or from what a claim rests on: of the rows that it selects
 (``where``), those that its quantity compares (arguments such as ``of`` and ``minus``), without the
@@ -10,28 +13,254 @@ runs of gates. A pooled claim rests on the runs of its claims.
 
 from __future__ import annotations
 
-import math
+import json
+import os
 import random
+import subprocess
+import sys
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from math import ceil, comb, inf, isfinite
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from ngo.data import download
-from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.archives import rerun
+from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, revisions
-from ngo.pipeline.archives.rerun import Measured, meeting
+from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, read_run, revisions
+from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
+from ngo.pipeline.config import load_plugins
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
+from ngo.training.spec import RunSpec, flags_of
 from verdicts.claims import Claim, selections
+from verdicts.files import table_in
 from verdicts.registry import UserError, one_of
+from verdicts.table import Selection, matches
+
+# The archive's value may be this many times the spread away from the nearer of a and b.
+MULTIPLE = 4
+
+# What is allowed where the spread is smaller, of runs and of cases: a share of the value. Of
+# accuracies it is a number of test samples.
+RUN_SHARE, CASE_SHARE, TEST_SAMPLES = 1e-3, 1e-6, 2
+
+# Differences below this are rounding: in runs, and in cases as a share of a column's largest value.
+# So are those below its square there: V of workers that agree is a square of rounding errors.
+SMALL_IN_RUNS, SMALL = 1e-6, 1e-12
+
+# Columns that no rounding changes.
+EXACT = ("step", "epoch", "samples")
+
+
+@dataclass(frozen=True)
+class Made:
+    """The results of a run or a case, in the archive or here."""
+
+    table: pd.DataFrame
+    #: What the bits of its numbers depend on, besides its values and code; None if not known.
+    where: tuple | None
+    #: What else is said of a run.
+    facts: Mapping[str, object] = field(default_factory=dict)
+    #: The test samples of a run; None for a case.
+    samples: int | None = None
+
+
+def compared(archived: Made, again: Callable[[Mapping[str, str]], Made]) -> tuple[str, str | None]:
+    """The kind of comparison with ``archived``, and the first difference, if there is one.
+
+    ``again`` makes it with more variables in its environment.
+    """
+    one = again({})
+    fault = difference(archived, one)
+    if fault is None or archived.where == one.where:
+        return "bit for bit", fault
+    return "within two roundings", difference(archived, one, again(other_rounding(one)))
+
+
+def other_rounding(made: Made) -> dict[str, str]:
+    """Variables with which it is made with another rounding.
+
+    With our kernels in place of torch's operations or the other way round, and with narrower
+    vectors in the libraries.
+    """
+    wide, kernels = "AVX512" in (made.where or ()), (made.where or (None,))[-1]
+    return {
+        "NGO_MARCH": "none" if kernels else "native",
+        "ATEN_CPU_CAPABILITY": "avx2" if wide else "default",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "OPENBLAS_CORETYPE": "Nehalem",
+        "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3",
+    }
+
+
+def difference(archived: Made, one: Made, two: Made | None = None) -> str | None:
+    """The first value that differs from ``one``; with ``two``, by more than two roundings may.
+
+    A value may be ``MULTIPLE`` times the spread, or a floor, away from the nearer of the two. The
+    spread is the largest difference of the two, over all columns of a run, or in the column of a
+    case: plain for accuracies, relative to the larger value for others.
+    """
+    if two is not None and _other_shape(one, two):  # rounding decides when this run ends
+        ends = [_other_shape(archived, again) for again in (one, two)]
+        return ends[0] if all(ends) else None
+    if other := _other_shape(archived, one):
+        return other
+    second = (two or one).table
+    allowed = {} if two is None else _allowed(one, two)
+    for name, a in one.table.items():
+        x, b = archived.table[name], second[name]
+        near = (x == a) | (x == b) | (x.isna() & (a.isna() | b.isna()))
+        if name in allowed and x.dtype.kind in "iuf":
+            near |= np.fmin((x - a).abs(), (x - b).abs()) <= allowed[name]
+        if not near.all():
+            row = int(np.argmin(near))
+            place = f"step {archived.table['step'][row]}" if "step" in second else f"row {row}"
+            here = a[row] if two is None else f"{a[row]} and {b[row]} with two roundings"
+            return f"{name} at {place}: {x[row]} in the archive, {here} here"
+    return None
+
+
+def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
+    """The allowed distance from the nearer of two roundings, by row, of the columns that round."""
+    scales, spreads = {}, {}
+    for name, a in one.table.items():
+        b, kinds = two.table[name], "iuf" if one.samples is None else "f"
+        exact = name in EXACT or (a.dtype.kind != "f" and a.equals(b))
+        if exact or not {a.dtype.kind, b.dtype.kind} <= {*kinds}:
+            continue
+        size = np.fmax(a.abs(), b.abs()).to_numpy(float)
+        small, least = SMALL_IN_RUNS, RUN_SHARE
+        if one.samples is None:
+            small = SMALL * np.max(size[np.isfinite(size)], initial=0.0) + SMALL**2
+            least = CASE_SHARE
+        elif "accuracy" in name:
+            size, least = np.ones(len(a)), TEST_SAMPLES / one.samples
+        apart = ((a - b).abs().to_numpy() / np.where(size > 0, size, 1))[size > small]
+        spreads[name] = float(np.max(apart[np.isfinite(apart)], initial=0.0))
+        scales[name] = size, small, least
+    if one.samples is not None:
+        spreads = dict.fromkeys(spreads, max(spreads.values(), default=0.0))
+    return {
+        name: np.where(np.isfinite(size), max(MULTIPLE * spreads[name], least) * size + small, 0.0)
+        for name, (size, small, least) in scales.items()
+    }
+
+
+def _other_shape(archived: Made, again: Made) -> str | None:
+    """The first difference in columns, numbers of rows or facts."""
+    theirs, ours = archived.table, again.table
+    more = [name for name in theirs if name not in ours and theirs[name].notna().any()]
+    for name in (*more, *(column for column in ours if column not in theirs)):
+        return f"only one of the two has the column {name}"
+    if len(theirs) != len(ours):
+        return f"{len(theirs)} rows in the archive, {len(ours)} here"
+    for name, value in archived.facts.items():  # runs of older code have fewer
+        if again.facts.get(name) != value:
+            return f"{name} is {value!r} in the archive, {again.facts.get(name)!r} here"
+    return None
+
+
+# What the bits of numbers depend on, besides values, code and the processor.
+KIND = ("torch", "device", "instructions", "kernels")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A table of a measurement in an archive."""
+
+    kind: str
+    name: str
+    table: pd.DataFrame
+    cases: Sequence[Case]
+
+    @property
+    def id(self) -> str:
+        """The name of the tidy table."""
+        return f"{self.kind}_{self.name}"
+
+    def said(self, number: int) -> str:
+        """The name of a case, for print."""
+        facts = ", ".join(f"{name} {value}" for name, value in self.cases[number].facts.items())
+        return f"{self.id}: {facts}" if facts else self.id
+
+    def made(self, number: int, where: tuple | None) -> Made:
+        """The archive's rows of a case, measured there."""
+        rows = self.table[meeting(self.table, self.cases[number].facts)]
+        return Made(rows.reset_index(drop=True), where)
+
+    def fault(self) -> str | None:
+        """The first row that belongs to no case; None if there is none."""
+        if absent := [name for name in self.cases[0].facts if name not in self.table]:
+            return f"it has no column {absent[0]!r}"
+        known = sum(meeting(self.table, case.facts) for case in self.cases)
+        return "it has rows of a case that the config lacks" if (known == 0).any() else None
+
+
+def meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
+    """Whether each row meets the conditions; one on an absent column counts as met."""
+    met = pd.Series(True, index=rows.index)
+    for column, wanted in where.items():
+        if column in rows:
+            met &= matches(rows[column], wanted)
+    return met
+
+
+def made_run(run: FinishedRun) -> Made:
+    """The results of a finished run."""
+    return Made(pd.DataFrame(run.columns), where(run), run.facts, run.about["test_samples"])
+
+
+def where(run: FinishedRun) -> tuple:
+    """The kind of processor that made a run."""
+    return (run.record.get("processor"), *map(run.about.get, KIND))
+
+
+def train_again(
+    spec: RunSpec, planned: Plan, root: Path, threads: int | None, more: Mapping[str, str]
+) -> Made:
+    """The run ``spec``, trained on the CPU with ``more`` variables in its environment.
+
+    Data sets are read below ``root``. Raises a UserError if it can't be trained.
+    """
+    with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
+        given = {"device": "cpu", "data_root": root, "plugin": planned.plugins, "out": folder}
+        given |= {} if threads is None else {"threads": threads}
+        output_of(["ngo", "train", *spec.flags(), *flags_of(given)], f"train: {spec.id}", more)
+        return made_run(read_run(Path(folder)))
+
+
+def measure_again(measured: Measured, number: int, planned: Plan, more: Mapping[str, str]) -> Made:
+    """A case, measured with ``more`` variables in the environment."""
+    entry = planned.measures[measured.kind][measured.name]
+    asked = json.dumps([planned.plugins, measured.kind, measured.name, entry, number])
+    with tempfile.TemporaryDirectory(prefix="ngo-verify-") as folder:
+        out = Path(folder, "case.parquet")
+        words = [__name__, str(out)]
+        said = output_of(words, f"verify: {measured.said(number)}", more, asked)
+        return Made(table_in(out.read_bytes()), tuple(json.loads(said.splitlines()[-1])))
+
+
+def output_of(words: Sequence[str], what: str, more: Mapping[str, str], text: str = "") -> str:
+    """The output of a module with ``text`` as input and ``more`` variables in its environment.
+
+    It imports no modules from the working directory. If it fails, a UserError has its last line,
+    after ``what``.
+    """
+    command, variables = [sys.executable, "-m", *words], os.environ | SAFE_PATH | more
+    answer = subprocess.run(command, env=variables, input=text, capture_output=True, text=True)
+    if answer.returncode:
+        told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
+        raise UserError(f"{what}: {told[-1].removeprefix('ngo: ')}")
+    return answer.stdout
+
 
 T = TypeVar("T", str, int)
 
@@ -62,12 +291,12 @@ def missed(drawable: int, sample: int, share: float) -> float:
 
     This ``share`` of them is forged, at least one.
     """
-    forged = max(1, math.ceil(share * drawable))
-    return math.comb(drawable - forged, sample) / math.comb(drawable, sample) if drawable else 1.0
+    forged = max(1, ceil(share * drawable))
+    return comb(drawable - forged, sample) / comb(drawable, sample) if drawable else 1.0
 
 
 def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
-    """The basis of each named claim, of all runs of the plan and the measured tables.
+    """What each of the named claims rests on, among the plan's runs and the measured tables.
 
     Raises a UserError for a name that no claim has.
     """
@@ -83,15 +312,13 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
     def basis(claim: Claim) -> Group:
         runs: set[str] = set()
         cases: dict[str, set[int]] = {}
-        unchecked: dict[str, None] = {}
-        for part in parts(claim):
-            for name in part.tables:
-                if len(facts(name)):
-                    runs |= {*_compared(facts(name), part)["run"]}
-                elif name in measured:
-                    cases.setdefault(name, set()).update(_cases(measured[name], part))
-                else:
-                    unchecked[name] = None
+        read = [(name, part) for part in parts(claim) for name in part.tables]
+        for name, part in read:
+            if len(facts(name)):
+                runs |= {*_compared(facts(name), part)["run"]}
+            elif name in measured:
+                cases.setdefault(name, set()).update(_cases(measured[name], part))
+        unchecked = dict.fromkeys(n for n, _ in read if not len(facts(n)) and n not in measured)
         numbers = {name: sorted(chosen) for name, chosen in cases.items()}
         return Group(claim.id, sorted(runs), numbers, [*unchecked])
 
@@ -99,9 +326,9 @@ def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured])
 
 
 def _compared(rows: pd.DataFrame, claim: Claim) -> pd.DataFrame:
-    """The rows that a claim selects and its quantity compares; conditions on absent columns hold.
+    """The rows that a claim selects and its quantity compares; none if nothing of it was run.
 
-    No row: nothing that the claim is about was run.
+    A condition on a column that the table lacks counts as met.
     """
     sides = [side for _, side in selections(claim.id, claim) if {*side} <= {*rows}] or [{}]
     return rows[meeting(rows, claim.where) & (sum(meeting(rows, side) for side in sides) > 0)]
@@ -123,19 +350,16 @@ LONG = ("theory",)
 class Verification:
     """The checks of one archive."""
 
-    def __init__(
-        self, archive: Archive, planned: Plan, root: Path, longest: float | None = None
-    ) -> None:
+    def __init__(self, archive: Archive, planned: Plan, root: Path, longest: float = inf) -> None:
         """``planned`` is the plan of the archive. Data sets are read below ``root``."""
-        self.archive, self.runs, self.planned = archive, archive.runs, planned
-        self._root = root
+        self.archive, self.runs, self.planned, self._root = archive, archive.runs, planned, root
         reasons = {name: _not_drawn(run, planned, longest) for name, run in self.runs.items()}
         self.names = sorted(name for name, why in reasons.items() if why is None)
         self.unchecked_runs = Counter(filter(None, reasons.values()))
         measured, self.unchecked_tables = measured_tables(archive, planned)
         self._faults = {table.id: table.fault() for table in measured}
         self.measured = {table.id: table for table in measured if self._faults[table.id] is None}
-        kinds = {rerun.where(run) for run in self.runs.values()}
+        kinds = {where(run) for run in self.runs.values()}
         self._made_on = kinds.pop() if len(kinds) == 1 else None
 
     def without_training(self) -> Iterator[Check]:
@@ -143,11 +367,11 @@ class Verification:
         archive, planned = self.archive, self.planned
         yield "sums", f"{len(archive.members)} files of the archive are intact", None
         other = next(filter(None, map(_other_final, self.runs.values())), None)
-        told = "they have the config's values and the last rows of the runs"
-        yield "records", told, other or relabelled(archive, planned)
+        how = "they have the config's values and the last rows of the runs"
+        yield "records", how, other or relabelled(archive, planned)
         absent = absent_run(archive, planned, needed_tables(archive, planned))
-        told = "all that the tables and figures are made from"
-        yield "runs", told, f"{absent} is not in the archive" if absent else None
+        how = "all that the tables and figures are made from"
+        yield "runs", how, f"{absent} is not in the archive" if absent else None
         for name, fault in self._faults.items():
             yield name, "its cases are those of the config", fault
 
@@ -162,10 +386,25 @@ class Verification:
             del cases[name]
         return [Group("", [*self.runs], cases)]
 
-    def draw(self, group: Group, sample: int, seed: int | None) -> Group:
-        """``sample`` of its runs that can be made here, and of the cases of each table."""
-        cases = {name: drawn(numbers, sample, seed) for name, numbers in group.cases.items()}
-        return replace(group, runs=drawn(self._drawable(group), sample, seed), cases=cases)
+    def draw(self, groups: Sequence[Group], sample: int, seed: int | None) -> list[Group]:
+        """Of each group, ``sample`` of its runs that can be made here, and of each table's cases.
+
+        Raises a UserError if runs were asked for and none can be made, or for absent data.
+        """
+        chosen = []
+        for group in groups:
+            cases = {name: drawn(numbers, sample, seed) for name, numbers in group.cases.items()}
+            runs = drawn(self._drawable(group), sample, seed)
+            chosen.append(replace(group, runs=runs, cases=cases))
+        names = {name for group in chosen for name in group.runs}
+        if sample and not names and any(group.runs for group in groups):
+            reasons = ", ".join(f"{count} {why}" for why, count in self.unchecked_runs.items())
+            fault = f"no run can be retrained: {reasons or 'the archive has none'}"
+            made_by = revisions(run.record for run in self.runs.values())
+            raise UserError(f"verify: {fault}. Runs were made by revision {made_by}.")
+        for dataset in sorted({self.planned.runs[name].dataset for name in names}):
+            download.check(dataset, self._root)
+        return chosen
 
     def _drawable(self, group: Group) -> list[str]:
         return sorted({*self.names} & {*group.runs})
@@ -179,42 +418,25 @@ class Verification:
             rests += [f"{name}, which is not checked" for name in group.unchecked]
             yield f"claim {group.claim} rests on {' and '.join(rests) or 'nothing in this archive'}"
         made = [("runs retrained", drawable, chosen.runs)] if drawable or not indent else []
-        made += [
-            (f"cases of {name} measured again", numbers, chosen.cases[name])
-            for name, numbers in group.cases.items()
-        ]
+        for name, numbers in group.cases.items():
+            made.append((f"cases of {name} measured again", numbers, chosen.cases[name]))
+        odds = "the probability of missing a forgery, by the share of them that is forged"
         for done, among, again in made:
             size, count = len(among), len(again)
             lost = (f"{100 * f:g} %: {100 * missed(size, count, f):.1f} %" for f in SHARES)
-            yield (
-                f"{indent}{count} of {size} {done}; the probability of missing a forgery, by the "
-                f"share of them that is forged: {', '.join(lost)}"
-            )
-
-    def check_drawn(self, sample: int, groups: Sequence[Group], chosen: Sequence[Group]) -> None:
-        """Raise a UserError if runs were asked for and none can be made, or for absent data."""
-        names = {name for drawn in chosen for name in drawn.runs}
-        if sample and not names and any(group.runs for group in groups):
-            reasons = ", ".join(f"{count} {why}" for why, count in self.unchecked_runs.items())
-            made_by = revisions(run.record for run in self.runs.values())
-            raise UserError(
-                f"verify: no run can be retrained: {reasons or 'the archive has none'}. Runs were "
-                f"made by revision {made_by}."
-            )
-        for dataset in sorted({self.planned.runs[name].dataset for name in names}):
-            download.check(dataset, self._root)
+            yield f"{indent}{count} of {size} {done}; {odds}: {', '.join(lost)}"
 
     def made_again(self, chosen: Sequence[Group], threads: int | None = None) -> Iterator[Check]:
         """Make the drawn runs and cases again, each once."""
         for name in sorted({name for drawn in chosen for name in drawn.runs}):
             spec = self.planned.runs[name]
-            again = partial(rerun.train_again, spec, self.planned, self._root, threads)
-            yield name, *rerun.compared(rerun.made_run(self.runs[name]), again)
+            again = partial(train_again, spec, self.planned, self._root, threads)
+            yield name, *compared(made_run(self.runs[name]), again)
         cases = {(name, k) for drawn in chosen for name, ks in drawn.cases.items() for k in ks}
         for name, number in sorted(cases):
             table = self.measured[name]
-            again = partial(rerun.measure_again, table, number, self.planned)
-            yield table.said(number), *rerun.compared(table.made(number, self._made_on), again)
+            again = partial(measure_again, table, number, self.planned)
+            yield table.said(number), *compared(table.made(number, self._made_on), again)
 
 
 def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], dict[str, str]]:
@@ -238,21 +460,36 @@ def measured_tables(archive: Archive, planned: Plan) -> tuple[list[Measured], di
     return measured, unchecked
 
 
-def _not_drawn(run: FinishedRun, planned: Plan, longest: float | None) -> str | None:
+def _not_drawn(run: FinishedRun, planned: Plan, longest: float) -> str | None:
     """Why a run can't be retrained here; None if it can be."""
     if run.id not in planned.runs:
         return "not in the archive's config"
     if not of_this_code(run, planned.runs[run.id]):
         return "of another results version"
-    too_long = longest is not None and run.seconds > longest
-    return "longer than --longest" if too_long else None
+    return "longer than --longest" if run.seconds > longest else None
 
 
 def _other_final(run: FinishedRun) -> str | None:
     """The first value by which a record's last evaluation differs from the last row."""
     for name, column in run.columns.items():
         value = column[-1].item()
-        wanted = None if value != value or value in (float("inf"), float("-inf")) else value
-        if run.record["final"].get(name) != wanted:
+        if run.record["final"].get(name) != (value if isfinite(value) else None):
             return f"{run.id}: {name} is {value} in its last row, another in its record"
     return None
+
+
+def _main(out: str) -> None:
+    """Measure the case that standard input names, and print where."""
+    plugins, kind, name, options, number = json.load(sys.stdin)
+    load_plugins({"plugins": plugins})
+    entry = MEASUREMENTS[kind]
+    entry.parts(entry.read(f"{kind}.{name}", options))[number].measure().to_parquet(out)
+
+    from ngo.training import record
+
+    here = record.kind("cpu")
+    print(json.dumps([record.processor(), *(here[name] for name in KIND)]))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])
