@@ -20,7 +20,7 @@ from ngo.cli import log
 from ngo.cli.log import LOG
 from ngo.cli.measurement_commands import commands as measurements
 from ngo.common import plugins
-from ngo.common.usual_words import usual
+from ngo.common.fields import usual
 from ngo.native.threads import quick_switching
 from verdicts.registry import UserError
 

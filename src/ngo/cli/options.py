@@ -1,12 +1,11 @@
 """Options and arguments of commands, checked before any work, with the messages of configs.
 
-Options for fields are shown by section of the help; they give a run or a measurement.
+Options for the fields of a run or a measurement have a section in the help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from ngo.cli.log import LOG
 from ngo.common.devices import DEVICES
-from ngo.common.fields import DECLARED, Field, checked, wanted, within
+from ngo.common.fields import DECLARED, Field, checked, number_in, wanted, within
 from ngo.common.files import check_path, check_readable, check_writable
 from ngo.data import download
 from ngo.data.dataset import DATASETS
@@ -23,7 +22,6 @@ from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
 from ngo.training.spec_checks import default_in_words, in_words, resolve
-from verdicts.registry import UserError
 
 
 class FieldType(click.ParamType):
@@ -37,14 +35,8 @@ class FieldType(click.ParamType):
         self, value: object, param: click.Parameter | None, context: click.Context | None
     ) -> object:
         """The value, as the field's type. A UserError names the option."""
-        key = _key(param).replace("-", "_")
-        if self.field.kind in (int, float) and isinstance(value, str):
-            number = _number(value, self.field.kind)
-            if number is None:
-                must = f"it must be {wanted(self.field)}"
-                raise UserError(f"{key}: {value!r} is not a number; {must}.")
-            value = number
-        return checked(key, value, self.field)
+        value = number_in(value) if self.field.range else value
+        return checked(_key(param).replace("-", "_"), value, self.field)
 
     def shell_complete(
         self, context: click.Context, param: click.Parameter, incomplete: str
@@ -52,28 +44,15 @@ class FieldType(click.ParamType):
         """The allowed names that begin so, or any file for a path."""
         if self.field.kind is Path:
             return [CompletionItem(incomplete, type="file")]
-        return starting(incomplete, sorted(self.field.names or ()))
+        names = sorted(self.field.names or ())
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def starting(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
-    """The names that begin with ``incomplete``, for the shell."""
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-def _number(text: str, kind: type) -> float | None:
-    """``text`` as a number of type ``kind``, or else as a float; None if it is neither."""
-    for parse in (kind, float):
-        with suppress(ValueError):
-            return parse(text)
-    return None
-
-
-class PathType(click.ParamType):
+class PathType(click.Path):
     """A path that ``check(path, key)`` allows."""
 
-    name = "path"
-
     def __init__(self, check: Callable[[str, str], Path]) -> None:
+        super().__init__()
         self.check = check
 
     def convert(
@@ -81,12 +60,6 @@ class PathType(click.ParamType):
     ) -> Path:
         """The path. A UserError names the option."""
         return value if isinstance(value, Path) else self.check(value, _key(param))
-
-    def shell_complete(
-        self, context: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Any file or folder."""
-        return [CompletionItem(incomplete, type="file")]
 
 
 SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
@@ -106,7 +79,7 @@ device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
-    shell_complete=lambda context, param, incomplete: starting(incomplete, DEVICES),
+    shell_complete=lambda context, param, typed: [x for x in DEVICES if x.startswith(typed)],
     help=f"One of {', '.join(DEVICES)}.",
 )
 
@@ -137,17 +110,11 @@ def configs_option(absent: str | None = None) -> Callable:
 #: The section of options that are no fields of a run.
 COMMAND = "Files, processes and devices"
 
-#: The fields of a run in each section; an option that an entry declares follows its owner.
+#: The fields of a run in each section. Others are where the first of their owners is.
 SECTIONS = {
-    "Data and task": (
-        *("dataset", "model", "task", "augmentation", "partition", "shards", "shards_per_worker"),
-        *("samples_per_worker", "beta", "holdout"),
-    ),
-    "Workers and graph": ("workers", "topology", "u", "weights"),
-    "Method and gossip": (
-        *("method", "initialization", "order", "coupling", "p", "compression", "gamma"),
-        *("gamma_decay", "local_steps", "delay", "v_threshold", "schedule"),
-    ),
+    "Data and task": ("dataset", "model", "task", "augmentation", "partition", "holdout"),
+    "Workers and graph": ("workers", "topology", "weights"),
+    "Method and gossip": ("method",),
     "Local steps": (
         *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
         *("short_share", "epochs"),
@@ -163,8 +130,8 @@ _OF = {name: title for title, names in SECTIONS.items() for name in names}
 
 def section_of(name: str) -> str:
     """The section of an option."""
-    while name not in _OF and name in DECLARED:
-        name = DECLARED[name].owners[0]
+    while name not in _OF and name in FIELDS:
+        name = FIELDS[name].owners[0]
     return _OF.get(name, COMMAND)
 
 

@@ -1,4 +1,8 @@
-"""The keys of a config: their JSON Schema, and its check with errors of one line."""
+"""The keys of a config: their JSON Schema, and its check with errors of one line.
+
+What the schema leaves free is checked elsewhere: the fields of runs by ``experiments``, those of
+measurements and networks as their classes declare them.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from collections.abc import Mapping
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from ngo.common.fields import as_number
-from ngo.common.usual_words import unknown_field
+from ngo.analysis.network_time import NetworkModel
+from ngo.common.fields import as_number, from_mapping
 from ngo.data.dataset import DATASETS
-from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.training.spec import FIELDS, FINAL
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.training.spec import FINAL
 from verdicts.registry import UserError, nearest, shown
 
 Schema = dict[str, object]
@@ -50,7 +54,6 @@ def _or_null(schema: Schema, description: str) -> Schema:
 
 
 _TEXT: Schema = {"type": "string"}
-_ENTRY = "a mapping of keys to values, or null"
 _ID = _pattern("[A-Za-z0-9_]+", "of letters, digits and _")
 _NAME = _pattern("[A-Za-z0-9_. -]+", "of letters, digits, _, -, . and spaces")
 _PATH = _pattern(r"[^\x00-\x1f\x7f\ud800-\udfff]+", "a path")
@@ -58,13 +61,12 @@ _ADDRESS = _pattern("(https?://[!-~]+)?", "an address with https:// or http://, 
 _TEXTS = _list(_TEXT, uniqueItems=True)
 _SEED: Schema = {"type": "integer", "minimum": 0}
 _NUMBER: Schema = {"type": "number"}
-_ZERO_UP: Schema = {"type": "number", "minimum": 0}
 _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 #: A list of seeds, or their number, from ``first_seed`` on.
 _SEEDS = _list(_SEED, type=["array", "integer"], minimum=1, maximum=10**6)
 _SEEDS["description"] = "a list of seeds, or their number"
-_RUN: Schema = {"$ref": "#/$defs/run"}
-_CASES = _list(_RUN)
+_MAPPING: Schema = {"type": "object"}
+_CASES = _list(_MAPPING)
 #: See ``pipeline.paper_figures.Paper``.
 _PAPER = mapping_schema(
     {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
@@ -97,13 +99,6 @@ _UNIVERSES = mapping_schema(
         "scale?": _named(_named(_named(_POSITIVE, True), True), True),
     }
 )
-#: See ``analysis.network_time.NetworkModel``.
-_NETWORK = mapping_schema(
-    {
-        **{"latency": _ZERO_UP, "bandwidth": _POSITIVE, "step": _ZERO_UP},
-        **{"slow?": {**_ZERO_UP, "maximum": 1}, "slowdown?": {**_NUMBER, "minimum": 1}},
-    }
-)
 _FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
 #: See ``paper_figures.Artefact``.
 _FIGURE = mapping_schema(
@@ -131,42 +126,29 @@ _CONFIG: Schema = {
     "data": mapping_schema({"root": _PATH}),
     "seeds": _SEEDS,
     "first_seed?": _SEED,
-    "defaults?": _RUN,
-    "settings": _named(_RUN, _NAME),
+    "defaults?": _MAPPING,
+    "settings": _named(_MAPPING, _NAME),
     "training": _named(_TRAINING),
-    "universes?": _named(_or_null(_UNIVERSES, _ENTRY)),
+    "universes?": _named(_UNIVERSES),
     "partitions": _named(mapping_schema({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named(_or_null(_FIGURE, _ENTRY), _FILE),
-    "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
-    "network?": _named(_NETWORK),
+    "figures?": _named(_or_null(_FIGURE, "a mapping of keys to values, or null"), _FILE),
+    "artefacts": _named(_named(_NUMBER, True)),
+    "network?": _named(_MAPPING),
 }
 
 
-def config_schema() -> Schema:
-    """The schema of a config, with the entries that plugins have registered.
-
-    The values of runs and measurements are free: their own checks explain mistakes better.
-    """
+def check_schema(config: Mapping) -> None:
+    """Raise a UserError for a value that the config can't have; plugins' entries have keys, too."""
     memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
     train = mapping_schema({**_RESOURCES, "mem_mb_of?": mapping_schema(memory)})
-    resources = {"train": train, "measure": mapping_schema(_RESOURCES)}
-    measures = {f"{kind}?": _named(_entry(entry)) for kind, entry in MEASUREMENTS.items()}
-    return {
-        **mapping_schema({**_CONFIG, "resources": mapping_schema(resources), **measures}),
-        "$defs": {"run": mapping_schema({f"{name}?": True for name in FIELDS})},
-    }
-
-
-def _entry(measurement: Measurement) -> Schema:
-    setting = {"setting": _TEXT} if measurement.run_fields else {}
-    return {"type": "object", "required": [*setting], "properties": setting}
-
-
-def check_schema(config: Mapping) -> None:
-    """Raise a UserError for the first value in the config that its schema does not allow."""
-    errors = sorted(_Validator(config_schema()).iter_errors(config), key=lambda e: e.json_path)
+    resources = mapping_schema({"train": train, "measure": mapping_schema(_RESOURCES)})
+    measures = {f"{kind}?": _named(_MAPPING) for kind in MEASUREMENTS}
+    schema = mapping_schema({**_CONFIG, "resources": resources, **measures})
+    errors = sorted(_Validator(schema).iter_errors(config), key=lambda error: error.json_path)
     if errors:
         raise UserError(_in_one_line(errors[0]))
+    for name, network in config.get("network", {}).items():
+        from_mapping(NetworkModel, network, f"network.{name}")
 
 
 def _is_number(_: object, value: object) -> bool:
@@ -186,8 +168,6 @@ def _in_one_line(error: ValidationError) -> str:
     if kind == "additionalProperties":
         known = error.schema.get("properties", {})
         name = next(name for name in value if name not in known)
-        if FIELDS.keys() <= known.keys():
-            return str(unknown_field(key, name, known))
         told = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
         return f"{told}.{nearest(name, known)}"
     if kind == "required":

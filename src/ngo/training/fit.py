@@ -15,10 +15,9 @@ import numpy as np
 from torch import nn
 
 from ngo.common.devices import deterministic, torch_device
-from ngo.common.fields import Field, at_least, checked
+from ngo.common.fields import Field, at_least, checked, meant
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.seeding import stream_seed
-from ngo.common.usual_words import meant
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns

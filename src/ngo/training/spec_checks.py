@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import DECLARED, checked, fields_of
+from ngo.common.fields import DECLARED, checked, fields_of, unknown_field
 from ngo.common.seeding import numpy_stream
-from ngo.common.usual_words import unknown_field
 from ngo.data.dataset import DATASETS, Source
 from ngo.data.partition import OWNERS, PARTITIONS, REFUSED, Parts, by_owner
 from ngo.gossip.coupling import COUPLINGS
