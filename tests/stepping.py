@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import torch
+from runs import defaults
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.compression import COMPRESSIONS
@@ -12,14 +13,15 @@ from ngo.gossip.method import METHODS
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.step import LOCAL_RULES, Step
 from ngo.gossip.topologies.static import ring
-from ngo.training.spec import DEFAULTS
 
 N, D = 5, 7
 
 
 def fields(**values):
     """The fields of a run: the package's defaults, but for some values."""
-    return SimpleNamespace(**{**DEFAULTS, "lr": 0.1, "gamma": 0.2, "p": 0.8, "delay": 0, **values})
+    return SimpleNamespace(
+        **{**defaults(), "lr": 0.1, "gamma": 0.2, "p": 0.8, "delay": 0, **values}
+    )
 
 
 def ring_matrix(n=N):

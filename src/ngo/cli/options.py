@@ -20,7 +20,7 @@ from ngo.data import download
 from ngo.data.dataset import DATASETS
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
+from ngo.training.spec import FIELDS, RunSpec, flag
 from ngo.training.spec_checks import default_in_words, in_words, resolve
 
 
@@ -242,12 +242,12 @@ def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     the data set's name if there is one. The default task is the model's.
     """
     values = {name: value for name, value in given.items() if value is not None}
-    dataset = values.get("dataset", DEFAULTS["dataset"])
+    dataset = values.get("dataset", FIELDS["dataset"].default)
     shape = DATASETS[dataset].input_shape
     tasks = [values["task"]] if "task" in values else list(TASKS)
     fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
     fitting.sort(key=lambda n: (tasks.index(MODELS[n].task), not n.startswith(f"{dataset}_")))
-    model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
+    model = values.get("model", next(iter(fitting), FIELDS["model"].default))
     implied = {"model": model, "task": MODELS[model].task}
     spec = resolve({}, {**implied, **needed, **values})
     for name, value in values.items():

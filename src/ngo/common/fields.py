@@ -75,7 +75,7 @@ class Field:
     #: The allowed numbers.
     range: Range | None = None
     #: The registry of allowed names, for a value that is a name.
-    names: Registry | None = None
+    names: Any = None
     default: object = None
     #: The fields whose choices use this one: ``u`` is used by random topologies only.
     owners: tuple[str, ...] = ()

@@ -1,13 +1,14 @@
-"""A run: every value that decides its result, with a readable and unique id. It needs no torch."""
+"""The values of a run, which decide its result and its readable and unique id. No torch here."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from ngo.common.fields import (
     DECLARED,
@@ -37,8 +38,6 @@ from ngo.gossip.topology import TOPOLOGIES
 from ngo.models.model import MODELS
 from ngo.models.task import TASKS
 from ngo.training.clocks import CLOCKS
-
-T = TypeVar("T")
 
 # The last step of a run, among the steps after which its models are kept.
 FINAL = "final"
@@ -234,8 +233,7 @@ class RunSpec:
 
     def flags(self) -> list[str]:
         """The options of ``ngo train`` that give this run."""
-        fixed = METHODS[self.method].fixed
-        values = self.values().items()
+        fixed, values = METHODS[self.method].fixed, self.values().items()
         return flags_of({k: v for k, v in values if v is not None and k not in fixed})
 
 
@@ -258,27 +256,13 @@ _FACTS = (
 reserve([*_CORE, *_OPTIONS, *_FACTS, *(n for n in vars(RunSpec) if not n.startswith("_"))])
 
 
-class _OfAll(Mapping[str, T]):
-    """A fact of each field of a run, the options that entries have declared so far included."""
-
-    def __init__(self, fact: Callable[[Field], T]) -> None:
-        self._fact = fact
-
-    def __getitem__(self, name: str) -> T:
-        if (field := _CORE.get(name) or DECLARED.get(name)) is None:
-            raise KeyError(name)
-        return self._fact(field)
-
+class _Fields(ChainMap[str, Field]):
     def __iter__(self) -> Iterator[str]:
         return iter([*_CORE, *sorted(DECLARED)])  # whichever module was imported first
 
-    def __len__(self) -> int:
-        return len(_CORE) + len(DECLARED)
 
-
-#: Every field of a run, and its default.
-FIELDS: Mapping[str, Field] = _OfAll(lambda field: field)
-DEFAULTS: Mapping[str, object] = _OfAll(lambda field: field.default)
+#: Every field of a run, the options that entries have declared so far included.
+FIELDS: Mapping[str, Field] = _Fields(dict(_CORE), DECLARED)
 
 
 def flag(name: str) -> str:
