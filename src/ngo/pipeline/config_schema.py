@@ -110,7 +110,7 @@ _FIGURE = mapping_schema(
         "reference?": _FILE,
         "apart?": _TEXTS,
         "values?": _named(_list(_NUMBER, minItems=2, maxItems=2), _FILE),
-        "asks?": _list({"enum": ["network", "claims"]}),
+        "asks?": _list(_pattern("(network|claims)", "network or claims")),
     }
 )
 _CONFIG: Schema = {

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ngo.common.plugins import load
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.finished_runs import FinishedRun, read_run
 from ngo.pipeline.archives.members import SAFE_PATH
-from ngo.pipeline.config import load_plugins
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec
 from verdicts.files import table_in
@@ -255,7 +255,7 @@ def output_of(
 def _main(out: str) -> None:
     """Measure the case that standard input names, and print where."""
     plugins, kind, name, options, number = json.load(sys.stdin)
-    load_plugins({"plugins": plugins})
+    load(plugins)
     entry = MEASUREMENTS[kind]
     entry.parts(entry.read(f"{kind}.{name}", options))[number].measure().to_parquet(out)
 
