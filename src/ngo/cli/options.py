@@ -35,7 +35,7 @@ class FieldType(click.ParamType):
         self, value: object, param: click.Parameter | None, context: click.Context | None
     ) -> object:
         """The value, as the field's type. A UserError names the option."""
-        value = number_in(value) if self.field.range else value
+        value = number_in(value, self.field.kind) if self.field.range else value
         return checked(_key(param).replace("-", "_"), value, self.field)
 
     def shell_complete(

@@ -189,9 +189,9 @@ def wanted(field: Field) -> str:
     return kinds.get(field.kind, f"a number, {field.range}")
 
 
-def number_in(text: object) -> Any:
-    """The number that a text is, if it is one; else the value itself."""
-    for parse in (int, float) if isinstance(text, str) else ():
+def number_in(text: object, kind: type = int) -> Any:
+    """The number that a text is, of this kind or else a float; other values themselves."""
+    for parse in (kind, float) if isinstance(text, str) else ():
         with suppress(ValueError):
             return parse(text)
     return text

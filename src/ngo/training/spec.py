@@ -169,9 +169,8 @@ class RunSpec:
         reads_p = self.p is not None and "p" in METHODS[self.method].fields
         exponent = f"p{self.p:g}" if reads_p else None
         parts = [self.dataset, self.partition, self.topology, self.method]
-        for name in ("coupling", "compression", "local_rule", "attack"):
-            if (value := getattr(self, name)) != NEUTRAL[name]:
-                parts.append(value)
+        later = ("coupling", "compression", "local_rule", "attack")
+        parts += [value for x in later if (value := getattr(self, x)) != NEUTRAL[x]]
         canonical = {
             name: value
             for name, value in self.values().items()
