@@ -15,7 +15,7 @@ from ngo.models.task import TASKS, Task
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_parts
+from ngo.training.spec_checks import check_share, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -78,7 +78,7 @@ def make_problem(
     """
     model, task, labels = model or MODELS[spec.model], task or TASKS[spec.task], data.labels
     parts = draw(spec, labels) if parts is None else parts
-    check_parts(spec, parts)
+    check_share(spec, *smallest_share(parts))
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
     def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:

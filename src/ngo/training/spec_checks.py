@@ -212,11 +212,6 @@ def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
         )
 
 
-def check_parts(spec: RunSpec, parts: Parts) -> None:
-    """Raise if a worker has no samples, or too few to fill a batch."""
-    check_share(spec, *smallest_share(parts))
-
-
 def _check_smallest(spec: RunSpec, m: int) -> None:
     """``check_share`` of a partition of ``m`` samples, before their labels are known."""
     rule = PARTITIONS[spec.partition]
