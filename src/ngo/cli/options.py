@@ -96,14 +96,14 @@ table_option = click.option(
 
 def configs_option(absent: str | None = None) -> Callable:
     """The option --config; without ``absent``, the default in words, a config is needed."""
-    told = f"  [default: {absent}]" if absent else "."
+    default = f"  [default: {absent}]" if absent else "."
     return click.option(
         "--config",
         "configs",
         multiple=True,
         required=absent is None,
         type=INPUT,
-        help=f"Config file; later ones override{told}",
+        help=f"Config file; later ones override{default}",
     )
 
 
@@ -166,9 +166,9 @@ class FieldOption(click.Option):
 def _default_text(field: Field) -> str:
     """The default in an option's help; the values of a list are separated by commas."""
     values = field.default if field.many else (field.default,)
-    told = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
-    told += ["may be repeated"] if field.many else []
-    return f"[{'; '.join(told)}]" if told else ""
+    facts = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
+    facts += ["may be repeated"] if field.many else []
+    return f"[{'; '.join(facts)}]" if facts else ""
 
 
 class RunCommand(click.Command):
@@ -183,15 +183,13 @@ class RunCommand(click.Command):
         self.owner = owner
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
-        """The parameters, with the declared options after the last field of a run."""
-        params = super().get_params(context)
-        last = max(k for k, param in enumerate(params) if isinstance(param, FieldOption))
+        """The parameters, and then the declared options."""
         declared = [
             FieldOption([flag(name), name], field=field)
             for name, field in DECLARED.items()
             if self.owner in (None, *field.owners)
         ]
-        return [*params[: last + 1], *declared, *params[last + 1 :]]
+        return [*super().get_params(context), *declared]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section."""
@@ -207,8 +205,8 @@ class RunCommand(click.Command):
 
 def run_fields(*names: str) -> Callable:
     """Options for fields of a run. The command gets None for a field that is not given."""
-    told = {"model": "the first that fits the data set", "task": "the model's"}
-    texts = {name: f"[default: {told.get(name, default_in_words(name))}]" for name in names}
+    chosen = {"model": "the first that fits the data set", "task": "the model's"}
+    texts = {name: f"[default: {chosen.get(name, default_in_words(name))}]" for name in names}
     return _options({n: {"field": FIELDS[n], "default_text": text} for n, text in texts.items()})
 
 

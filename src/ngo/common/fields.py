@@ -121,8 +121,7 @@ def field_of(declaration: object) -> Field | None:
 @cache
 def fields_of(cls: type) -> Mapping[str, Field]:
     """The fields that a class declares, by name, in order of declaration."""
-    found = {attribute.name: field_of(attribute) for attribute in dataclasses.fields(cls)}
-    return {name: field for name, field in found.items() if field}
+    return {each.name: field for each in dataclasses.fields(cls) if (field := field_of(each))}
 
 
 def from_mapping(cls: type[C], entry: Mapping[str, object], key: str) -> C:

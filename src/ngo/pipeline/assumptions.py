@@ -117,8 +117,8 @@ def _caption(values: Sequence[Assumption], tier: str) -> str:
         return f"No value is marked as assumed. Tier {tier}."
     files = ", ".join(sorted({archived_name(item.file) for item in values}))
     number = "1 value" if len(values) == 1 else f"{len(values)} values"
-    told = "Values that the paper does not state, and why they are what they are."
-    return f"{told} Tier {tier}; {number}, from {files}."
+    what = "Values that the paper does not state, and why they are what they are."
+    return f"{what} Tier {tier}; {number}, from {files}."
 
 
 def _tables(values: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:

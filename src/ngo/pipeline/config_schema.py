@@ -177,8 +177,8 @@ def _in_one_line(error: ValidationError) -> str:
     if kind == "additionalProperties":
         known = error.schema.get("properties", {})
         name = next(name for name in value if name not in known)
-        told = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
-        return f"{told}.{nearest(name, known)}"
+        wrong = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
+        return f"{wrong}.{nearest(name, known)}"
     if kind == "required":
         missing = next(name for name in error.validator_value if name not in value)
         base = " An overlay goes after its base, config/config.yaml." if key == "config" else ""

@@ -330,8 +330,8 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        told = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
-        raise UserError(told) from None
+        wrong = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
+        raise UserError(wrong) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2
     W = W - torch.diag(W.diagonal())

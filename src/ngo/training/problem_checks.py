@@ -167,8 +167,8 @@ def try_problem(
         for name, buffer in module.named_buffers():
             if buffer is not (first := buffers.get(name, buffer)) and buffer.shape == first.shape:
                 place = f"in place, such as self.{name.rpartition('.')[2]}.copy_(…)"
-                told = f"its buffer {name!r} is replaced in a forward pass; change it {place}."
-                raise UserError(f"{module_key}: {told}")
+                wrong = f"its buffer {name!r} is replaced in a forward pass; change it {place}."
+                raise UserError(f"{module_key}: {wrong}")
         if task.score is correct and not has_logits(outputs, data.classes):
             task = replace(task, score=None)
         rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
