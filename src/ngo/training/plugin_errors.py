@@ -1,4 +1,4 @@
-"""Errors in the code of entries, those of plugins too, as one-line mistakes that name the entry."""
+"""Errors in the code of a user's entries, as mistakes of one line that name the entry."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DeclaredFields:
 
 
 class Undeclared:
-    """In the place of an object that the method has not declared: any use raises ``error``."""
+    """Stands for an object that a method has not declared: any use of it raises ``error``."""
 
     def __init__(self, error: UserError, known: object = None, *allowed: str) -> None:
         """``allowed`` are the attributes that may be read: they come from ``known``."""

@@ -234,10 +234,10 @@ def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor
 
 @torch.no_grad()
 def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Batch) -> None:
-    """Try a loss or a score on samples and on parts of them.
+    """Compare a loss or a score of samples with its values on parts of them.
 
-    Raise a UserError for a loss that is a sum, and for a function that compares the outputs of a
-    sample with the targets of others, since shapes differ. Warn of a loss that is no mean.
+    Raise a UserError for a loss that is the sum over samples, and for a function that broadcasts:
+    it compares a sample's outputs with others' targets. Warn of a loss that is no mean.
     """
     inputs, targets = batch
     b, like, means, sums = len(targets), targets.shape, [], []

@@ -1,4 +1,4 @@
-"""The checked run that the values of a user describe."""
+"""``resolve``: from a user's values to a checked run, with an error for what can't go together."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _undeclared(key: str, entry: str, arguments: Iterable[str]) -> object:
 
 
 def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Iterator[object]:
-    """What does not go together: ``when and message`` of each case, false where it is not so."""
+    """The message of each mistake in values that have to go together, or a false value."""
     method, data = f"method {spec.method!r}", f"dataset {spec.dataset!r}"
     alone, among = spec.clock == "asynchronous", "with clock 'asynchronous'"
     rule, shape = PARTITIONS[spec.partition], source.input_shape
