@@ -11,23 +11,28 @@ from ngo.native.threads import one_intra_op_thread
 from ngo.training.checkpoint import Stopped
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import Training, run
-from ngo.training.spec import DEFAULTS
+from ngo.training.spec import FIELDS
 from ngo.training.spec_checks import check_snapshots, resolve
 
 CONVEX = {"dataset": "least_squares", "model": "linear", "task": "regression"}
 PARTS = [np.arange(k, 6400, 3) for k in range(3)]
 
 
+def defaults():
+    """The default of each field of a run."""
+    return {name: field.default for name, field in FIELDS.items()}
+
+
 def digits_run(**values):
     """A run on digits, evaluated twice in each epoch."""
     small = {"dataset": "digits", "batch_size": 16, "epochs": 1.0, "workers": 4, "eval_every": 0.5}
-    return resolve({}, {**DEFAULTS, **small, **values})
+    return resolve({}, {**defaults(), **small, **values})
 
 
 def short_run(**values):
     """A run on digits of 18 steps."""
     small = {"dataset": "digits", "batch_size": 16, "workers": 3, "eval_every": 0.07}
-    return resolve({}, {**DEFAULTS, **small, "epochs": 0.2, **values})
+    return resolve({}, {**defaults(), **small, "epochs": 0.2, **values})
 
 
 def tiny(**values):

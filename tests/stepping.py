@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import torch
+from runs import defaults
 
 from ngo.common.registries import COMPRESSIONS, COUPLINGS, LOCAL_RULES, METHODS
 from ngo.common.seeding import torch_stream
@@ -10,14 +11,15 @@ from ngo.gossip.exchange import Network
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
 from ngo.gossip.step import Step
 from ngo.gossip.topologies.static import ring
-from ngo.training.spec import DEFAULTS
 
 N, D = 5, 7
 
 
 def fields(**values):
     """The fields of a run: the package's defaults, but for some values."""
-    return SimpleNamespace(**{**DEFAULTS, "lr": 0.1, "gamma": 0.2, "p": 0.8, "delay": 0, **values})
+    return SimpleNamespace(
+        **{**defaults(), "lr": 0.1, "gamma": 0.2, "p": 0.8, "delay": 0, **values}
+    )
 
 
 def ring_matrix(n=N):

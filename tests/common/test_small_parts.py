@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngo.common import devices, memory, plugins, versions
+from ngo.common.fields import usual
 from ngo.common.memory import check_declared, memory_limit
 from ngo.common.seeding import numpy_stream, stream_seed, torch_stream
-from ngo.common.usual_words import usual
 from ngo.training.global_state import isolated
 from ngo.training.spec import FIELDS
 from verdicts.registry import UserError

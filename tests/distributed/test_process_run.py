@@ -13,6 +13,7 @@ from itertools import count
 import numpy as np
 import psutil
 import pytest
+from runs import defaults
 from torch import nn
 
 from ngo.common.files import try_lock
@@ -25,7 +26,6 @@ from ngo.engine.population import Population
 from ngo.models.layers import Dropout
 from ngo.models.model import Model
 from ngo.training import run as simulated_run
-from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
@@ -57,7 +57,7 @@ def surroundings():
 
 def spec_of(**values):
     small = {"dataset": "digits", "batch_size": 16, "epochs": 0.5, "eval_every": 0.2, "lr": 0.1}
-    return resolve({}, {**DEFAULTS, **small, "model": "smooth", **values})
+    return resolve({}, {**defaults(), **small, "model": "smooth", **values})
 
 
 def convex_spec(**values):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from conftest import batch
-from runs import without_clock
+from runs import defaults, without_clock
 from stand_in import Card, Generator, OnCard, on_host
 
 from ngo.common.seeding import torch_stream
@@ -20,7 +20,6 @@ from ngo.native import build, triton_gossip
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
-from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve
 
 RUNS = [
@@ -64,7 +63,7 @@ def trainings(card, monkeypatch, tmp_path):
     def prepared(values, device):
         fixed = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 4}
         length = {"batch_size": 4, "epochs": 0.02, "eval_every": 0.01, "holdout": 0.1, "lr": 0.01}
-        spec = resolve(values, {**DEFAULTS, **fixed, **length, "backend": "loop"})
+        spec = resolve(values, {**defaults(), **fixed, **length, "backend": "loop"})
         data = loading.load(spec.dataset, tmp_path, device)
         return Training(spec, make_problem(spec, data), threads=1)
 

@@ -8,7 +8,7 @@ import psutil
 import pytest
 import running
 import torch
-from runs import CONVEX, short_run, tiny, without_clock
+from runs import CONVEX, defaults, short_run, tiny, without_clock
 
 import ngo
 from ngo.common.registries import METHODS, MODELS
@@ -20,7 +20,6 @@ from ngo.native.threads import in_order, one_intra_op_thread
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import shared, together
 from ngo.training.run import Training, turns
-from ngo.training.spec import DEFAULTS
 from ngo.training.spec_checks import resolve
 
 #: Runs of one shape. The rest of a run is its own: method, coupling, graph, rates, n, length.
@@ -186,7 +185,7 @@ def measured(case, way, path):
         how |= {"progress": False, "on_step": lambda state: progress(state.step)}
         ngo.fit(module, train, test, **how)
     else:
-        specs = [resolve({}, {**DEFAULTS, **CASES[case], **how, "seed": seed}) for seed in (0, 1)]
+        specs = [resolve({}, {**defaults(), **CASES[case], **how, "seed": seed}) for seed in (0, 1)]
         root, told = path.parent, {"data": data, "progress": progress}
         runs = {spec: partial(turns, spec, root / spec.id, root, **told) for spec in specs}
         together(runs, 2 if way == "lockstep" else 1, pytest.fail)

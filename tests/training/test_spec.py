@@ -22,7 +22,7 @@ from ngo.training import results_version as module
 from ngo.training.evaluation import Evaluation
 from ngo.training.fit import fit
 from ngo.training.results_version import results_version
-from ngo.training.spec import DEFAULTS, FIELDS, NEUTRAL, RunSpec, digest, flag
+from ngo.training.spec import FIELDS, NEUTRAL, RunSpec, digest, flag
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
@@ -97,8 +97,8 @@ def own_options():
 def test_a_declared_option_is_a_field_of_its_runs_only(own_options):
     about = FIELDS["mass"]
     assert (about.help, about.owners) == ("share of the momentum", ("local_rule",))
-    assert DEFAULTS["limit"] == 5
-    assert {"mass", "limit"} <= set(FIELDS) & set(DEFAULTS)
+    assert FIELDS["limit"].default == 5
+    assert {"mass", "limit"} <= set(FIELDS)
     plain, own = resolve({}), resolve({"local_rule": "heavy", "coupling": "limited", "limit": 7})
     assert (own.mass, own.limit, own.own) == (0.9, 7, (("limit", 7), ("mass", 0.9)))
     assert own.values()["mass"] == 0.9

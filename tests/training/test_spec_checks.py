@@ -12,7 +12,7 @@ from ngo.common.registries import CLOCKS, DATASETS, METHODS, MODELS
 from ngo.gossip.method import method
 from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
@@ -146,9 +146,9 @@ def test_methods_gossip_linearly_by_default_but_those_about_phi(values, p):
 def test_own_data_sets_and_models_need_no_registry_and_declared_settings_have_defaults(own_entries):
     steps = whole("steps of warm-up", 10, at_least(1))
     local_rule("ramp", options={"ramp_steps": steps})(lambda step: None)
-    before = {name: value for name, value in DEFAULTS.items() if name != "ramp_steps"}
+    before = {name: field.default for name, field in FIELDS.items() if name != "ramp_steps"}
     assert resolve({"local_rule": "ramp"}, before).ramp_steps == 10
-    assert resolve({}, {**DEFAULTS, "ramp_steps": 3}).ramp_steps is None
+    assert resolve({}, {**before, "ramp_steps": 3}).ramp_steps is None
     for values, message in (
         ({"ramp_steps": 3}, "ramp_steps: 3 has no effect with local_rule 'sgd'; ramp_steps is read "
          "with local_rule ramp"),

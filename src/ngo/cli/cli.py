@@ -24,8 +24,7 @@ from ngo.cli import log, options
 from ngo.cli.log import LOG
 from ngo.common import plugins
 from ngo.common.devices import claimed
-from ngo.common.fields import fields_of
-from ngo.common.usual_words import usual
+from ngo.common.fields import fields_of, usual
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.native.threads import quick_switching

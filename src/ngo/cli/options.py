@@ -1,12 +1,11 @@
 """Options and arguments of commands, checked before any work, with the messages of configs.
 
-Options for fields are shown by section of the help; they give a run or a measurement.
+Options for the fields of a run or a measurement have a section in the help.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,13 +14,12 @@ from click.shell_completion import CompletionItem
 
 from ngo.cli.log import LOG
 from ngo.common.devices import DEVICES
-from ngo.common.fields import Field, checked, wanted, within
+from ngo.common.fields import Field, checked, number_in, wanted, within
 from ngo.common.files import check_path, check_readable, check_writable
 from ngo.common.registries import DATASETS, DECLARED, MODELS, TASKS
 from ngo.data import download
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec, flag
+from ngo.training.spec import FIELDS, RunSpec, flag
 from ngo.training.spec_checks import default_in_words, in_words, resolve
-from verdicts.registry import UserError
 
 
 class FieldType(click.ParamType):
@@ -35,14 +33,8 @@ class FieldType(click.ParamType):
         self, value: object, param: click.Parameter | None, context: click.Context | None
     ) -> object:
         """The value, as the field's type. A UserError names the option."""
-        key = _key(param).replace("-", "_")
-        if self.field.kind in (int, float) and isinstance(value, str):
-            number = _number(value, self.field.kind)
-            if number is None:
-                must = f"it must be {wanted(self.field)}"
-                raise UserError(f"{key}: {value!r} is not a number; {must}.")
-            value = number
-        return checked(key, value, self.field)
+        value = number_in(value, self.field.kind) if self.field.range else value
+        return checked(_key(param).replace("-", "_"), value, self.field)
 
     def shell_complete(
         self, context: click.Context, param: click.Parameter, incomplete: str
@@ -50,28 +42,15 @@ class FieldType(click.ParamType):
         """The allowed names that begin so, or any file for a path."""
         if self.field.kind is Path:
             return [CompletionItem(incomplete, type="file")]
-        return starting(incomplete, sorted(self.field.names or ()))
+        names = sorted(self.field.names or ())
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def starting(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
-    """The names that begin with ``incomplete``, for the shell."""
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
-
-
-def _number(text: str, kind: type) -> float | None:
-    """``text`` as a number of type ``kind``, or else as a float; None if it is neither."""
-    for parse in (kind, float):
-        with suppress(ValueError):
-            return parse(text)
-    return None
-
-
-class PathType(click.ParamType):
+class PathType(click.Path):
     """A path that ``check(path, key)`` allows."""
 
-    name = "path"
-
     def __init__(self, check: Callable[[str, str], Path]) -> None:
+        super().__init__()
         self.check = check
 
     def convert(
@@ -79,12 +58,6 @@ class PathType(click.ParamType):
     ) -> Path:
         """The path. A UserError names the option."""
         return value if isinstance(value, Path) else self.check(value, _key(param))
-
-    def shell_complete(
-        self, context: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Any file or folder."""
-        return [CompletionItem(incomplete, type="file")]
 
 
 SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
@@ -104,7 +77,7 @@ device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
-    shell_complete=lambda context, param, incomplete: starting(incomplete, DEVICES),
+    shell_complete=lambda context, param, typed: [x for x in DEVICES if x.startswith(typed)],
     help=f"One of {', '.join(DEVICES)}.",
 )
 
@@ -121,31 +94,25 @@ table_option = click.option(
 
 def configs_option(absent: str | None = None) -> Callable:
     """The option --config; without ``absent``, the default in words, a config is needed."""
-    told = f"  [default: {absent}]" if absent else "."
+    default = f"  [default: {absent}]" if absent else "."
     return click.option(
         "--config",
         "configs",
         multiple=True,
         required=absent is None,
         type=INPUT,
-        help=f"Config file; later ones override{told}",
+        help=f"Config file; later ones override{default}",
     )
 
 
 #: The section of options that are no fields of a run.
 COMMAND = "Files, processes and devices"
 
-#: The fields of a run in each section; an option that an entry declares follows its owner.
+#: The fields of a run in each section. Others are where the first of their owners is.
 SECTIONS = {
-    "Data and task": (
-        *("dataset", "model", "task", "augmentation", "partition", "shards", "shards_per_worker"),
-        *("samples_per_worker", "beta", "holdout"),
-    ),
-    "Workers and graph": ("workers", "topology", "u", "weights"),
-    "Method and gossip": (
-        *("method", "initialization", "order", "coupling", "p", "compression", "gamma"),
-        *("gamma_decay", "local_steps", "delay", "v_threshold", "schedule"),
-    ),
+    "Data and task": ("dataset", "model", "task", "augmentation", "partition", "holdout"),
+    "Workers and graph": ("workers", "topology", "weights"),
+    "Method and gossip": ("method",),
     "Local steps": (
         *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),
         *("short_share", "epochs"),
@@ -161,8 +128,8 @@ _OF = {name: title for title, names in SECTIONS.items() for name in names}
 
 def section_of(name: str) -> str:
     """The section of an option."""
-    while name not in _OF and name in DECLARED:
-        name = DECLARED[name].owners[0]
+    while name not in _OF and name in FIELDS:
+        name = FIELDS[name].owners[0]
     return _OF.get(name, COMMAND)
 
 
@@ -197,9 +164,9 @@ class FieldOption(click.Option):
 def _default_text(field: Field) -> str:
     """The default in an option's help; the values of a list are separated by commas."""
     values = field.default if field.many else (field.default,)
-    told = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
-    told += ["may be repeated"] if field.many else []
-    return f"[{'; '.join(told)}]" if told else ""
+    facts = [f"default: {', '.join(map(str, values))}"] if values not in ((), (None,)) else []
+    facts += ["may be repeated"] if field.many else []
+    return f"[{'; '.join(facts)}]" if facts else ""
 
 
 class RunCommand(click.Command):
@@ -214,15 +181,13 @@ class RunCommand(click.Command):
         self.owner = owner
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
-        """The parameters, with the declared options after the last field of a run."""
-        params = super().get_params(context)
-        last = max(k for k, param in enumerate(params) if isinstance(param, FieldOption))
+        """The parameters, and then the declared options."""
         declared = [
             FieldOption([flag(name), name], field=field)
             for name, field in DECLARED.items()
             if self.owner in (None, *field.owners)
         ]
-        return [*params[: last + 1], *declared, *params[last + 1 :]]
+        return [*super().get_params(context), *declared]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section."""
@@ -238,8 +203,8 @@ class RunCommand(click.Command):
 
 def run_fields(*names: str) -> Callable:
     """Options for fields of a run. The command gets None for a field that is not given."""
-    told = {"model": "the first that fits the data set", "task": "the model's"}
-    texts = {name: f"[default: {told.get(name, default_in_words(name))}]" for name in names}
+    chosen = {"model": "the first that fits the data set", "task": "the model's"}
+    texts = {name: f"[default: {chosen.get(name, default_in_words(name))}]" for name in names}
     return _options({n: {"field": FIELDS[n], "default_text": text} for n, text in texts.items()})
 
 
@@ -273,12 +238,12 @@ def spec_of_options(given: dict[str, object], **needed: object) -> RunSpec:
     the data set's name if there is one. The default task is the model's.
     """
     values = {name: value for name, value in given.items() if value is not None}
-    dataset = values.get("dataset", DEFAULTS["dataset"])
+    dataset = values.get("dataset", FIELDS["dataset"].default)
     shape = DATASETS[dataset].input_shape
     tasks = [values["task"]] if "task" in values else list(TASKS)
     fitting = [n for n, m in MODELS.items() if m.input_shape == shape and m.task in tasks]
     fitting.sort(key=lambda n: (tasks.index(MODELS[n].task), not n.startswith(f"{dataset}_")))
-    model = values.get("model", next(iter(fitting), DEFAULTS["model"]))
+    model = values.get("model", next(iter(fitting), FIELDS["model"].default))
     implied = {"model": model, "task": MODELS[model].task}
     spec = resolve({}, {**implied, **needed, **values})
     for name, value in values.items():

@@ -28,7 +28,7 @@ from ngo.training import run as training_run
 from ngo.training.evaluation import Evaluation
 from ngo.training.plugin_errors import named_in_errors
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_parts
+from ngo.training.spec_checks import check_share, smallest_share
 from verdicts.cli import lenient_streams
 from verdicts.registry import UserError
 
@@ -68,7 +68,7 @@ class JobRuns:
     def check(self, specs: Iterable[RunSpec]) -> None:
         """Raise a UserError if the shares of one of these runs do not fill its batches."""
         for spec in specs:
-            check_parts(spec, partition_file.read(self._partitions, spec))
+            check_share(spec, *smallest_share(partition_file.read(self._partitions, spec)))
 
     def _loaded(self, spec: RunSpec) -> Dataset:
         """The run's data set; the one before is forgotten."""

@@ -1,4 +1,4 @@
-"""Fields: named values that users give. They are declared, checked and explained here.
+"""Fields: values that users give by name. They are declared, checked and explained here.
 
 ``number``, ``whole``, ``choice`` and ``file`` declare a field with its default; a default that is a
 tuple declares a list of values. They declare the attributes of a frozen dataclass (those of a run,
@@ -8,9 +8,11 @@ or of a measurement), and the options of an entry of a registry: fields of a run
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -74,7 +76,7 @@ class Field:
     #: The allowed numbers.
     range: Range | None = None
     #: The registry of allowed names, for a value that is a name.
-    names: Registry | None = None
+    names: Any = None
     default: object = None
     #: The fields whose choices use this one: ``u`` is used by random topologies only.
     owners: tuple[str, ...] = ()
@@ -195,23 +197,59 @@ def wanted(field: Field) -> str:
     return kinds.get(field.kind, f"a number, {field.range}")
 
 
+def number_in(text: object, kind: type = int) -> Any:
+    """The number that a text is, of this kind or else a float; other values themselves."""
+    for parse in (kind, float) if isinstance(text, str) else ():
+        with suppress(ValueError):
+            return parse(text)
+    return text
+
+
 def as_number(value: object, allowed: Callable[[float], bool]) -> str:
     """A hint for a number that YAML reads as text, such as 1e-3.
 
     Empty for other values, and for a number that is not ``allowed``.
     """
-    for parse in (int, float) if isinstance(value, str) else ():
-        try:
-            number = parse(value)
-        except ValueError:
-            continue
-        if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
-            number = int(number)
-        if allowed(number):
-            text = repr(number)  # without a point, YAML would read 1e-05 as text again
-            text = text if "." in text else text.replace("e", ".0e")
-            return f" It was read as text: write {text}."
-    return ""
+    if (number := number_in(value)) is value:
+        return ""
+    if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
+        number = int(number)
+    text = repr(number)  # without a point, YAML would read 1e-05 as text again
+    text = text if "." in text else text.replace("e", ".0e")
+    return f" It was read as text: write {text}." if allowed(number) else ""
+
+
+#: Usual words for the fields of a run.
+USUAL = {
+    "lr": ("learning_rate", "eta", "step_size", "stepsize"),
+    "gamma": ("consensus_rate", "step_size", "stepsize"),
+    "beta": ("alpha",),  # of a Dirichlet distribution
+    "workers": ("n_workers", "num_workers", "n_nodes", "num_nodes", "n_clients", "num_clients"),
+    "epochs": ("n_epochs", "num_epochs"),
+    "method": ("algorithm",),
+    "local_rule": ("optimizer",),
+    "topology": ("network",),
+    "seed": ("random_state",),
+}
+
+
+def usual(name: object, known: Collection[str]) -> list[str]:
+    """The fields among the ``known`` that a usual word may mean."""
+    word = str(name).lower().replace("-", "_")
+    return [field for field, words in USUAL.items() if word in words and field in known]
+
+
+def meant(name: object, known: Collection[str]) -> str:
+    """`` Did you mean 'lr'?`` with what a usual word means, else the nearest few; may be empty."""
+    near = usual(name, known) or difflib.get_close_matches(str(name).lower(), known)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def unknown_field(key: str, name: object, known: Collection[str]) -> UserError:
+    """The error for an unknown field of a run. The ``known`` are too many to list."""
+    return UserError(
+        f"{key}: {shown(name)} is unknown.{meant(name, known)} `ngo fields` lists all."
+    )
 
 
 F = TypeVar("F", bound=Callable[..., Any])

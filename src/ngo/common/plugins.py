@@ -22,10 +22,6 @@ from verdicts.registry import UserError, in_a_line, shown
 # A plugin's module has its file's name behind this prefix, so that no library is shadowed.
 PREFIX = "ngo_plugin_"
 
-# For other files than Python, by suffix: the function ``module:name`` that registers their content,
-# given the path and the key of error messages. It is imported on first use.
-REGISTERED_BY = {".yaml": "ngo.data.description:register"}
-
 
 @dataclass(frozen=True)
 class Plugin:
@@ -61,13 +57,12 @@ def _load(path: Path, key: str) -> Plugin:
                 f"{key}: {str(path)!r} and {str(known.path)!r} have one name; rename one of them."
             )
         return known
-    if path.suffix not in (".py", *REGISTERED_BY) or not os.path.isfile(path):
+    if path.suffix not in (".py", ".yaml") or not os.path.isfile(path):
         raise UserError(f"{key}: {shown(str(path))} is not a Python file.")
     if path.suffix == ".py":
         _import(name, path, key)
     else:
-        module, _, register = REGISTERED_BY[path.suffix].partition(":")
-        getattr(importlib.import_module(module), register)(path, key)
+        importlib.import_module("ngo.data.description").register(path, key)
     _loaded[name] = Plugin(name, path.resolve())
     return _loaded[name]
 
@@ -89,8 +84,8 @@ def _import(name: str, path: Path, key: str) -> None:
             raise UserError(f"{key}: {str(path)!r}: {error}") from error
         import traceback
 
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(path.resolve())]
+        frames = traceback.walk_tb(error.__traceback__)
+        lines = [line for frame, line in frames if frame.f_code.co_filename == spec.origin]
         where = f", line {lines[-1]}" if lines else ""
         raise UserError(
             f"{key}: {str(path)!r} can't be imported: {type(error).__name__}{where}: "

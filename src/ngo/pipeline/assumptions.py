@@ -1,20 +1,19 @@
-"""Assumptions: the values in a config that the paper does not state, with the reasons."""
+"""Assumptions: the values in a config that its paper does not state, with the reasons."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import groupby
+from itertools import chain, groupby
 from operator import getitem
 from pathlib import Path
 
 import yaml
 from tabulate import tabulate
 
-from ngo.pipeline.config import read_config
-from ngo.pipeline.experiments import PREFIX
+from ngo.pipeline.config import read_config, without_left_out
 from ngo.pipeline.paths import NGO, archived_name
 from ngo.pipeline.plan import Plan, plan
 from ngo.printing import inert, page
@@ -52,30 +51,28 @@ def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     that its overlays state.
     """
     config = read_config(configs)
-    planned = plan(config)
+    planned, kept = plan(config), without_left_out(config)
     return [
         item
         for item in assumptions(configs)
         if planned.paper.name == NGO
         or item.file != Path(configs[0])
-        or (planned.paper.name and _used(item.place, config, planned))
+        or (planned.paper.name and _used(item.place, kept, planned))
     ]
 
 
-def _used(place: Place, config: Mapping, planned: Plan) -> bool:
-    section, name = place[0], place[1] if len(place) > 1 else None
-    sampled = [name.removeprefix(PREFIX) for name in planned.universes]
-    named: dict[str, Collection[str]] = {"training": planned.training, "universes": sampled}
-    named["partitions"] = planned.partitions
-    named |= {"artefacts": planned.artefacts, **planned.measures}
+def _used(place: Place, kept: Mapping, planned: Plan) -> bool:
+    """Whether a run, a measurement or a figure of the plan uses the value at a place."""
+    section, name = (*place, None)[:2]
     if section == "defaults":
-        default = config[section][name]
-        return any(getattr(spec, str(name)) == default for spec in planned.runs.values())
+        return any(getattr(spec, name) == kept[section][name] for spec in planned.runs.values())
+    if section == "artefacts":
+        return name in planned.artefacts
     if section == "settings":
-        kept = [config[kind][entry] for kind, entries in named.items() for entry in entries
-                if entry in config.get(kind, {})]  # fmt: skip
-        return any(name in entry.get("settings", [entry.get("setting")]) for entry in kept)
-    return section not in named or name in named[section]
+        mappings = [entries.values() for entries in kept.values() if isinstance(entries, Mapping)]
+        entries = [entry for entry in chain(*mappings) if isinstance(entry, Mapping)]
+        return any(name in entry.get("settings", [entry.get("setting")]) for entry in entries)
+    return not isinstance(kept[section], Mapping) or name in kept[section]
 
 
 def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
@@ -89,13 +86,9 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
     marked: dict[Place, tuple[str, Path]] = {}
     base: dict = {}
     for number, path in enumerate(configs, start=1):
-        replaced = set(_replaced(base, read_config([path])))
-        marked = {
-            place: why
-            for place, why in marked.items()
-            if not any(place[:k] in replaced for k in range(1, len(place) + 1))
-        }
-        marked |= {place: (reason, Path(path)) for place, reason in _marked(path)}
+        overlay = read_config([path])
+        marked = {at: why for at, why in marked.items() if not _replaced(at, base, overlay)}
+        marked |= {at: (reason, Path(path)) for at, reason in _marked(path)}
         base = read_config(configs[:number])
     sections = list(base)
     return [
@@ -124,10 +117,8 @@ def _caption(values: Sequence[Assumption], tier: str) -> str:
         return f"No value is marked as assumed. Tier {tier}."
     files = ", ".join(sorted({archived_name(item.file) for item in values}))
     number = "1 value" if len(values) == 1 else f"{len(values)} values"
-    return (
-        f"Values that the paper does not state, and why they are what they are. Tier {tier}; "
-        f"{number}, from {files}."
-    )
+    what = "Values that the paper does not state, and why they are what they are."
+    return f"{what} Tier {tier}; {number}, from {files}."
 
 
 def _tables(values: Sequence[Assumption]) -> dict[str, list[dict[str, str]]]:
@@ -143,46 +134,47 @@ def _written(value: object) -> str:
     return line.strip()[1:-1]
 
 
-def _replaced(base: Mapping, overlay: Mapping, above: Place = ()) -> Iterator[Place]:
-    """The places in ``base`` whose values ``overlay`` replaces."""
-    for name, value in overlay.items():
-        if isinstance(value, Mapping) and isinstance(base.get(name), Mapping):
-            yield from _replaced(base[name], value, (*above, name))
-        elif name in base:
-            yield (*above, name)
+def _replaced(place: Place, base: object, overlay: object) -> bool:
+    """Whether ``overlay`` replaces the value of ``base`` at a place, or one that contains it."""
+    for key in place:
+        if not (isinstance(base, Mapping) and isinstance(overlay, Mapping)):
+            return True
+        if key not in overlay:
+            return False
+        base, overlay = base[key], overlay[key]
+    return not (isinstance(base, Mapping) and isinstance(overlay, Mapping))
 
 
 def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
     """The places of assumed values in a config file, and the reasons."""
     text = Path(path).read_text(encoding="utf-8")
-    entries = list(_entries(yaml.compose(text, Loader=yaml.SafeLoader)))
+    places: dict[int, Place] = {}
+    for line, place in _places(yaml.compose(text, Loader=yaml.SafeLoader)):
+        places.setdefault(line, place)
     for line, content in enumerate(text.splitlines()):
         if not (comment := COMMENT.search(content)):
             continue
-        # A value that ends on this line, or else the key of a value that continues below.
-        inline = [at for at, first, last in entries if last is not None and line in (first, last)]
-        above = [at for at, first, _ in entries if first == line]
-        if not (inline or above):
+        if line not in places:
             raise UserError(
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "
                 f"value; write '# assumed: why' at the end of the value's line."
             )
-        yield (inline[0] if inline else above[-1]), MARK.sub("", comment[1], count=1).strip()
+        yield places[line], MARK.sub("", comment[1], count=1).strip()
 
 
-def _entries(node: yaml.Node, above: Place = ()) -> Iterator[tuple[Place, int, int | None]]:
-    """(place, first line, last line) of each value below ``node``, outer ones first.
+def _places(node: yaml.Node, above: Place = ()) -> Iterator[tuple[int, Place]]:
+    """The lines of the values below ``node``; what a line's comment is about comes first there.
 
-    The first line has the value's key or dash. The last line is None for a block: its items have
-    their own lines.
+    That is the outermost value that starts or ends on the line, or else the innermost of those that
+    continue below as a block.
     """
-    if isinstance(node, yaml.MappingNode):
-        items = [(key.value, key.start_mark.line, value) for key, value in node.value]
-    elif isinstance(node, yaml.SequenceNode):
-        items = [(k, value.start_mark.line, value) for k, value in enumerate(node.value)]
-    else:
-        return
-    for k, first, value in items:
+    items = node.value if isinstance(node, yaml.CollectionNode) else []
+    for k, item in enumerate(items):
+        key, value = item if isinstance(item, tuple) else (item, item)
+        place = (*above, k if key is value else key.value)
         block = isinstance(value, yaml.CollectionNode) and not value.flow_style
-        yield (*above, k), first, None if block else value.end_mark.line
-        yield from _entries(value, (*above, k))
+        if not block:
+            yield from ((key.start_mark.line, place), (value.end_mark.line, place))
+        yield from _places(value, place)
+        if block:
+            yield key.start_mark.line, place

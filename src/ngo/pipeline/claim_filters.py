@@ -1,7 +1,7 @@
-"""The check of the tables, columns and values in claims, before anything is trained.
+"""Checks of the tables, columns and values that claims name, before anything is trained.
 
-Mistakes are a column that no table of the claim has, an unknown name, and a number outside the
-range of its field. A value without a run in this config is none: the claim is then not run.
+A mistake is a column that no table of the claim has, an unknown name, or a number outside the range
+of its field. A value that no run of this config has is no mistake: the claim is then not run.
 """
 
 from __future__ import annotations

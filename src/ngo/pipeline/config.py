@@ -1,4 +1,4 @@
-"""Config files: a base with its overlays, and the checks that come before a plan.
+"""Config files: a base with its overlays, and the checks before a plan is made of it.
 
 A config passes here once: it is read and merged, its plugins are imported, the entries that it
 leaves out go, and its schema is checked.
@@ -47,7 +47,7 @@ def checked(config: Mapping) -> tuple[dict, dict]:
     """
     check_size(config)
     whole = without_gone(config)
-    load_plugins(whole)
+    plugins.load(plugin_files(whole))
     kept = without_left_out(whole)
     check_schema(kept)
     return kept, whole
@@ -111,11 +111,6 @@ def values_in(config: object) -> Iterator[tuple[str, int, object]]:
             waiting += [(f"{key}[{k}]", depth + 1, item) for k, item in enumerate(value)]
 
 
-def load_plugins(config: Mapping) -> None:
-    """Import the plugins that a config names."""
-    plugins.load(plugin_files(config))
-
-
 def plugin_files(config: Mapping) -> list[str]:
     """The plugins that a config names; a UserError if that is no list of files."""
     paths = config.get("plugins", [])
@@ -129,25 +124,19 @@ def without_left_out(config: Mapping) -> dict:
 
     Measurements on the models of an experiment go with it.
     """
+    kinds = ("training", "universes", "partitions", *MEASUREMENTS)
+    sections = {kind: config[kind] for kind in kinds if isinstance(config.get(kind), Mapping)}
+    known = {name for entries in sections.values() for name in entries}
+    stated = config.get("only")
+    only = [one_of("only", name, known) for name in stated] if isinstance(stated, list) else known
+    untrained = {name for name, entry in sections.get("training", {}).items() if entry is None}
     kept = dict(config)
-    training = config["training"] if isinstance(config.get("training"), Mapping) else {}
-    sections = {
-        kind: config[kind]
-        for kind in ("training", "universes", "partitions", *MEASUREMENTS)
-        if isinstance(config.get(kind), Mapping)
-    }
-    only = config.get("only")
-    if isinstance(only, list):
-        known = {name for entries in sections.values() for name in entries}
-        for name in only:
-            one_of("only", name, known)
     for kind, entries in sections.items():
-        needed = training if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else {}
+        on_models = kind in MEASUREMENTS and MEASUREMENTS[kind].on_models
+        out = untrained if on_models else ()
         kept[kind] = {
             name: entry
             for name, entry in entries.items()
-            if entry is not None
-            and not (name in needed and needed[name] is None)
-            and not (isinstance(only, list) and name not in only)
+            if entry is not None and name in only and name not in out
         }
     return kept

@@ -1,30 +1,43 @@
-"""The keys of a config: their JSON Schema, and its check with errors of one line."""
+"""The keys of a config: their JSON Schema, and its check with errors of one line.
+
+The description of a schema says what is allowed. What it leaves free is checked elsewhere: the
+fields of runs by ``experiments``, those of measurements and networks as their classes declare them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from operator import itemgetter
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
-from ngo.common.fields import as_number
+from ngo.analysis.network_time import NetworkModel
+from ngo.common.fields import as_number, from_mapping
 from ngo.common.registries import DATASETS
-from ngo.common.usual_words import unknown_field
-from ngo.measures.measurement import MEASUREMENTS, Measurement
-from ngo.training.spec import FIELDS, FINAL
+from ngo.measures.measurement import MEASUREMENTS
+from ngo.training.spec import FINAL
 from verdicts.registry import UserError, nearest, shown
 
 Schema = dict[str, object]
 
 
-def mapping_schema(properties: Mapping[str, object]) -> Schema:
-    """The JSON Schema of a mapping with these keys and no others; ``name?`` is optional."""
+_MAPPING: Schema = {"type": "object", "description": "a mapping of keys to values"}
+
+
+def _mapping(properties: Mapping[str, object]) -> Schema:
+    """A mapping with these keys and no others; ``name?`` is optional."""
     return {
-        "type": "object",
+        **_MAPPING,
         "additionalProperties": False,
         "required": [key for key in properties if not key.endswith("?")],
         "properties": {key.removesuffix("?"): schema for key, schema in properties.items()},
     }
+
+
+def _named(entry: object, names: object = None) -> Schema:
+    """A mapping of names of the user's own."""
+    return {**_MAPPING, "propertyNames": names or _ID, "additionalProperties": entry}
 
 
 def _pattern(pattern: str, description: str) -> Schema:
@@ -32,45 +45,43 @@ def _pattern(pattern: str, description: str) -> Schema:
     return {"type": "string", "pattern": rf"^{pattern}$(?!\n)", "description": description}
 
 
-def _named(entry: object, names: object = None) -> Schema:
-    """A mapping of names of the user's own."""
-    return {"type": "object", "propertyNames": names or _ID, "additionalProperties": entry}
-
-
-def _list(items: object, **more: object) -> Schema:
-    return {"type": "array", "minItems": 1, "items": items, **more}
+def _list(items: object, description: str = "a list, of 1 or more", **more: object) -> Schema:
+    return {"type": "array", "minItems": 1, "items": items, "description": description, **more}
 
 
 def _whole(low: int, high: int) -> Schema:
-    return {"type": "integer", "minimum": low, "maximum": high}
+    described = f"a whole number, {low} or more, {high:,} or less"
+    return {"type": "integer", "minimum": low, "maximum": high, "description": described}
+
+
+def _either(*schemas: Schema) -> Schema:
+    return {"anyOf": schemas, "description": ", or ".join(map(itemgetter("description"), schemas))}
 
 
 def _or_null(schema: Schema, description: str) -> Schema:
     return {**schema, "type": [schema["type"], "null"], "description": description}
 
 
-_TEXT: Schema = {"type": "string"}
-_ENTRY = "a mapping of keys to values, or null"
+_TEXT: Schema = {"type": "string", "description": "text"}
+_BOOLEAN: Schema = {"type": "boolean", "description": "true or false"}
+_NUMBER: Schema = {"type": "number", "description": "a number"}
+_POSITIVE = {**_NUMBER, "exclusiveMinimum": 0, "description": "a number above 0"}
+_SEED: Schema = {"type": "integer", "minimum": 0, "description": "a whole number, 0 or more"}
 _ID = _pattern("[A-Za-z0-9_]+", "of letters, digits and _")
 _NAME = _pattern("[A-Za-z0-9_. -]+", "of letters, digits, _, -, . and spaces")
 _PATH = _pattern(r"[^\x00-\x1f\x7f\ud800-\udfff]+", "a path")
 _ADDRESS = _pattern("(https?://[!-~]+)?", "an address with https:// or http://, or empty")
 _TEXTS = _list(_TEXT, uniqueItems=True)
-_SEED: Schema = {"type": "integer", "minimum": 0}
-_NUMBER: Schema = {"type": "number"}
-_ZERO_UP: Schema = {"type": "number", "minimum": 0}
-_POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 #: A list of seeds, or their number, from ``first_seed`` on.
-_SEEDS = _list(_SEED, type=["array", "integer"], minimum=1, maximum=10**6)
-_SEEDS["description"] = "a list of seeds, or their number"
-_RUN: Schema = {"$ref": "#/$defs/run"}
-_CASES = _list(_RUN)
+_SEEDS = _list(_SEED, "a list of seeds, or their number", minimum=1, maximum=10**6)
+_SEEDS["type"] = ["array", "integer"]
+_CASES = _list(_MAPPING)
 #: See ``pipeline.paper_figures.Paper``.
-_PAPER = mapping_schema(
+_PAPER = _mapping(
     {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
 )
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
-_TRAINING = mapping_schema(
+_TRAINING = _mapping(
     {
         "settings": _TEXTS,
         "compare": _CASES,
@@ -79,13 +90,13 @@ _TRAINING = mapping_schema(
             **{"type": ["array", "integer", "object"], "additionalProperties": _SEEDS},
             "description": "a list of seeds, their number, or a mapping of settings to these",
         },
-        "snapshots?": _list({"anyOf": [_SEED, {"const": FINAL}]}, uniqueItems=True),
+        "snapshots?": _list(_either(_SEED, _pattern(FINAL, repr(FINAL))), uniqueItems=True),
     }
 )
-_INTERVAL = mapping_schema({"from": _NUMBER, "to": _NUMBER, "log?": {"type": "boolean"}})
-_VALUES = {"anyOf": [_list({}, uniqueItems=True), _INTERVAL]}
+_INTERVAL = _mapping({"from": _NUMBER, "to": _NUMBER, "log?": _BOOLEAN})
+_VALUES = _either(_list({}, uniqueItems=True), _INTERVAL)
 #: See ``pipeline.experiments``.
-_UNIVERSES = mapping_schema(
+_UNIVERSES = _mapping(
     {
         "settings": _TEXTS,
         "compare": _CASES,
@@ -93,29 +104,22 @@ _UNIVERSES = mapping_schema(
         "sobol_seed": _SEED,
         "seeds?": _whole(1, 10**4),
         "evaluations?": _whole(1, 10**4),
-        "values": {"type": "object", "minProperties": 1, "additionalProperties": _VALUES},
+        "values": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
         "scale?": _named(_named(_named(_POSITIVE, True), True), True),
-    }
-)
-#: See ``analysis.network_time.NetworkModel``.
-_NETWORK = mapping_schema(
-    {
-        **{"latency": _ZERO_UP, "bandwidth": _POSITIVE, "step": _ZERO_UP},
-        **{"slow?": {**_ZERO_UP, "maximum": 1}, "slowdown?": {**_NUMBER, "minimum": 1}},
     }
 )
 _FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
 #: See ``paper_figures.Artefact``.
-_FIGURE = mapping_schema(
+_FIGURE = _mapping(
     {
         "section": _TEXT,
-        "reads?": {"anyOf": [_TEXT, _named(_TEXT)]},
-        "figure?": {"type": "boolean"},
+        "reads?": _either(_TEXT, _named(_TEXT)),
+        "figure?": _BOOLEAN,
         "tables?": _list(_FILE, uniqueItems=True),
         "reference?": _FILE,
         "apart?": _TEXTS,
-        "values?": _named(_list(_NUMBER, minItems=2, maxItems=2), _FILE),
-        "asks?": _list({"enum": ["network", "claims"]}),
+        "values?": _named(_list(_NUMBER, "a list of 2", minItems=2, maxItems=2), _FILE),
+        "asks?": _list(_pattern("(network|claims)", "network or claims")),
     }
 )
 _CONFIG: Schema = {
@@ -128,45 +132,32 @@ _CONFIG: Schema = {
     "claims": _PATH,
     "findings?": _or_null(_PATH, "a path, or null"),
     "only?": _or_null(_TEXTS, "a list of names, of 1 or more, or null"),
-    "data": mapping_schema({"root": _PATH}),
+    "data": _mapping({"root": _PATH}),
     "seeds": _SEEDS,
     "first_seed?": _SEED,
-    "defaults?": _RUN,
-    "settings": _named(_RUN, _NAME),
+    "defaults?": _MAPPING,
+    "settings": _named(_MAPPING, _NAME),
     "training": _named(_TRAINING),
-    "universes?": _named(_or_null(_UNIVERSES, _ENTRY)),
-    "partitions": _named(mapping_schema({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named(_or_null(_FIGURE, _ENTRY), _FILE),
-    "artefacts": _named({"type": "object", "additionalProperties": _NUMBER}),
-    "network?": _named(_NETWORK),
+    "universes?": _named(_UNIVERSES),
+    "partitions": _named(_mapping({"settings": _TEXTS, "seed": _SEED})),
+    "figures?": _named(_or_null(_FIGURE, "a mapping of keys to values, or null"), _FILE),
+    "artefacts": _named(_named(_NUMBER, True)),
+    "network?": _named(_MAPPING),
 }
 
 
-def config_schema() -> Schema:
-    """The schema of a config, with the entries that plugins have registered.
-
-    The values of runs and measurements are free: their own checks explain mistakes better.
-    """
-    memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
-    train = mapping_schema({**_RESOURCES, "mem_mb_of?": mapping_schema(memory)})
-    resources = {"train": train, "measure": mapping_schema(_RESOURCES)}
-    measures = {f"{kind}?": _named(_entry(entry)) for kind, entry in MEASUREMENTS.items()}
-    return {
-        **mapping_schema({**_CONFIG, "resources": mapping_schema(resources), **measures}),
-        "$defs": {"run": mapping_schema({f"{name}?": True for name in FIELDS})},
-    }
-
-
-def _entry(measurement: Measurement) -> Schema:
-    setting = {"setting": _TEXT} if measurement.run_fields else {}
-    return {"type": "object", "required": [*setting], "properties": setting}
-
-
 def check_schema(config: Mapping) -> None:
-    """Raise a UserError for the first value in the config that its schema does not allow."""
-    errors = sorted(_Validator(config_schema()).iter_errors(config), key=lambda e: e.json_path)
+    """Raise a UserError for a value that the config can't have; plugins' entries have keys, too."""
+    memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
+    train = _mapping({**_RESOURCES, "mem_mb_of?": _mapping(memory)})
+    resources = _mapping({"train": train, "measure": _mapping(_RESOURCES)})
+    measures = {f"{kind}?": _named(_MAPPING) for kind in MEASUREMENTS}
+    schema = _mapping({**_CONFIG, "resources": resources, **measures})
+    errors = sorted(_Validator(schema).iter_errors(config), key=lambda error: error.json_path)
     if errors:
         raise UserError(_in_one_line(errors[0]))
+    for name, network in config.get("network", {}).items():
+        from_mapping(NetworkModel, network, f"network.{name}")
 
 
 def _is_number(_: object, value: object) -> bool:
@@ -186,34 +177,15 @@ def _in_one_line(error: ValidationError) -> str:
     if kind == "additionalProperties":
         known = error.schema.get("properties", {})
         name = next(name for name in value if name not in known)
-        if FIELDS.keys() <= known.keys():
-            return str(unknown_field(key, name, known))
-        told = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
-        return f"{told}.{nearest(name, known)}"
+        wrong = f"{key}: {shown(name)} is unknown; allowed: {', '.join(known)}"
+        return f"{wrong}.{nearest(name, known)}"
     if kind == "required":
         missing = next(name for name in error.validator_value if name not in value)
         base = " An overlay goes after its base, config/config.yaml." if key == "config" else ""
         return f"{key}: {missing!r} is missing.{base}"
     if kind == "uniqueItems":
         return f"{key}: {shown(value)} repeats a value; name each one once."
+    wanted = error.schema["description"]
     what = "the name " if "propertyNames" in error.schema_path else ""
     hint = as_number(value, _Validator(error.schema).is_valid) if kind == "type" else ""
-    return f"{key}: {what}{shown(value)} is not allowed; it must be {_wanted(error.schema)}.{hint}"
-
-
-_WORDS = {
-    **{"object": "a mapping of keys to values", "array": "a list", "string": "text"},
-    **{"integer": "a whole number", "number": "a number", "boolean": "true or false"},
-    **{"minimum": "{} or more", "exclusiveMinimum": "above {}", "maximum": "{} or less"},
-    "minItems": "of {} or more",
-}
-
-
-def _wanted(schema: Mapping) -> str:
-    """The allowed values of a schema in words: its description, if it has one."""
-    if "anyOf" in schema:
-        return ", or ".join(map(_wanted, schema["anyOf"]))
-    if "const" in schema:
-        return repr(schema["const"])
-    bounds = [_WORDS[name].format(schema[name]) for name in schema if name in _WORDS]
-    return schema.get("description") or ", ".join([_WORDS[schema["type"]], *bounds])
+    return f"{key}: {what}{shown(value)} is not allowed; it must be {wanted}.{hint}"

@@ -19,7 +19,7 @@ from itertools import product
 from math import prod
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
-from ngo.common.usual_words import unknown_field
+from ngo.common.fields import unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
 from verdicts.registry import UserError, one_of, shown, unknown

@@ -1,7 +1,7 @@
-"""The trial of a user's method before its run: what others receive is what is counted.
+"""A trial of a user's method before its run: it has to count what workers receive, and no more.
 
 The updates up to the first exchange are repeated on copies, with the rows of all workers but one
-changed. If that one changes, it has received rows of others.
+changed. If that one's rows change, it has received rows of others.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from verdicts.registry import UserError
 #: The most steps that are tried, and the most numbers of a matrix: larger ones are not tried.
 STEPS, NUMBERS = 100, 100_000_000
 
-#: How far others' rows are from the worker's: near and far, since thresholds keep some of them out.
+#: How far others' rows are moved from the worker's: near and far, as a threshold may skip some.
 SIZES = (1e3, -1e3, 0.01, -0.01)
 
 EXCHANGES = ("index", "mean", "mix", "neighbours", "pull", "relay", "send", "swap")
@@ -72,10 +72,11 @@ class Trial:
         self.network, self._calls, self._end = self._repeated()
 
     def _repeated(self, live: Sequence[int] = (), columns: Any = True, size: float = 0) -> Repeated:
-        """The calls, and the worker's rows at the end, with others changed at the start.
+        """Repeat the updates while other workers' rows are changed by ``size``.
 
-        A call hands out to the worker what it got at first; calls that are ``live`` exchange. With
-        some, others are not changed at the start, but in the rows that they hand into these calls.
+        A call gives the worker what it got in the first repetition, so that no change reaches it
+        there. Calls in ``live`` exchange anew. If there are any, others' rows change as they enter
+        these calls, in ``columns``; else they change at the start.
         """
         stepper, calls, matrices = self._stepper, list[Call](), dict[str, torch.Tensor]()
 
@@ -134,9 +135,9 @@ class Trial:
         return None
 
     def reached(self, live: Sequence[int] = (), columns: Any = True) -> torch.Tensor:
-        """The worker's numbers ``[d]`` that change with others' rows that no call hands out.
+        """Which of the worker's numbers ``[d]`` change with others' rows, outside of all calls.
 
-        Or with these ``columns`` of the rows that others hand into the calls ``live``.
+        With ``live``: with these ``columns`` of the rows that others hand into these calls.
         """
         before = self._repeated(live)[-1] if live else self._end
         reached = torch.zeros_like(self._end[0], dtype=torch.bool)

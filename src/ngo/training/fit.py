@@ -15,10 +15,9 @@ import numpy as np
 from torch import nn
 
 from ngo.common.devices import deterministic, torch_device
-from ngo.common.fields import Field, at_least, checked
+from ngo.common.fields import Field, at_least, checked, meant
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.seeding import stream_seed
-from ngo.common.usual_words import meant
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
@@ -32,7 +31,7 @@ from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
 from ngo.training.run_folder import CHECKPOINT
-from ngo.training.spec import DEFAULTS, FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.registry import UserError, shown
 
@@ -223,7 +222,7 @@ def fit(
         )
     fields = _plain(fields)
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
-    seed = check_field("seed", fields.get("seed", DEFAULTS["seed"]))
+    seed = check_field("seed", fields.get("seed", FIELDS["seed"].default))
     if threads is not None:
         threads = checked("threads", threads, _THREADS)
     device = torch_device(device)

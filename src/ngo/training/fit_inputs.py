@@ -136,16 +136,14 @@ def like(template: nn.Module, trained: nn.Module) -> nn.Module:
 
 def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     """Replace torch's dropout layers by the package's, which draw from ``generator``."""
-    replacements: dict[nn.Module, Dropout] = {}
-    for module in list(root.modules()):
-        # Unlike named_children, this has a layer under each of its names.
-        for name, child in module._modules.items():
-            if (type(child) is nn.Dropout or type(child) is nn.Dropout2d) and 0 < child.p < 1:
-                if child not in replacements:
-                    channels = isinstance(child, nn.Dropout2d)
-                    replacements[child] = Dropout(generator, child.p, channels=channels)
-                    replacements[child].p = child.p  # type: ignore[assignment]  # modules may read it
-                module._modules[name] = replacements[child]
+    modules: list[Any] = list(root.modules())
+    new: dict[nn.Module | None, Dropout] = {}
+    for layer in modules:
+        if type(layer) in (nn.Dropout, nn.Dropout2d) and 0 < layer.p < 1:
+            new[layer] = Dropout(generator, layer.p, channels=type(layer) is nn.Dropout2d)
+            new[layer].p = layer.p  # modules may read it
+    for module in modules:  # unlike named_children, _modules has a layer under each of its names
+        module._modules.update({k: new[x] for k, x in module._modules.items() if x in new})
 
 
 #: Inputs and targets: two tensors or arrays, or a data set of torch.
@@ -160,9 +158,8 @@ def by_worker(train: Sequence[Any]) -> tuple[Any, Parts]:
     pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
     for i, pair in enumerate(pairs):
         _check_alike(f"train, worker {i}:", pair, pairs[0])
-    ends = np.cumsum([0, *(len(X) for X, _ in pairs)])
     X, y = (torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True))
-    return (X, y), [np.arange(*ends[i : i + 2]) for i in range(len(pairs))]
+    return (X, y), np.split(np.arange(len(X)), np.cumsum([len(X) for X, _ in pairs])[:-1])
 
 
 def parts_of(partition: Any, m: int) -> Parts:
@@ -333,8 +330,8 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        told = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
-        raise UserError(told) from None
+        wrong = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
+        raise UserError(wrong) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2
     W = W - torch.diag(W.diagonal())

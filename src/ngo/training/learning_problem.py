@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -17,7 +16,7 @@ from ngo.models.task import Task
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_parts
+from ngo.training.spec_checks import check_share, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -60,12 +59,9 @@ class Problem:
         kept = np.concatenate([self.parts[i] for i in workers])
         rows = torch.from_numpy(kept).to(self.device)
         inputs, targets = self.data.train_inputs[rows], self.data.train_targets[rows]
-        ends = np.cumsum([0, *(len(self.parts[i]) for i in workers)])
-        return replace(
-            self,
-            data=replace(self.data, train_inputs=inputs, train_targets=targets),
-            parts=[np.arange(*pair) for pair in pairwise(ends)],
-        )
+        data = replace(self.data, train_inputs=inputs, train_targets=targets)
+        ends = np.cumsum([len(self.parts[i]) for i in workers])
+        return replace(self, data=data, parts=np.split(np.arange(len(kept)), ends[:-1]))
 
 
 def make_problem(
@@ -81,20 +77,18 @@ def make_problem(
     Without ``parts`` the partition is drawn here: the same that a partition file holds. Without
     ``model`` and ``task``, the run names them.
     """
-    model = model or MODELS[spec.model]
-    task = task or TASKS[spec.task]
-    labels = data.labels
+    model, task, labels = model or MODELS[spec.model], task or TASKS[spec.task], data.labels
     parts = draw(spec, labels) if parts is None else parts
-    check_parts(spec, parts)
+    check_share(spec, *smallest_share(parts))
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
     def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
         size = model.chunk_on(inputs.device)
         pairs = zip(inputs.split(size), targets.split(size), strict=True)
-        chunks = [task.batch(data, *pair) for pair in pairs]
-        return [chunk for chunk, _ in chunks], [chunk for _, chunk in chunks]
+        batches = [task.batch(data, *pair) for pair in pairs]
+        return [batch for batch, _ in batches], [batch for _, batch in batches]
 
-    owned = sum(len(part) for part in parts)
+    owned = sum(map(len, parts))
     covered = None
     if data.classes is not None:
         covered = int(samples_by_class(labels, parts, data.classes).any(0).sum())

@@ -1,4 +1,4 @@
-"""Errors in the code of entries, those of plugins too, as one-line mistakes that name the entry."""
+"""Errors in the code of a user's entries, as mistakes of one line that name the entry."""
 
 from __future__ import annotations
 
@@ -18,31 +18,26 @@ from verdicts.registry import UserError, in_a_line
 
 @contextmanager
 def named_in_errors(spec: RunSpec) -> Iterator[None]:
-    """Turn an error in the code of an entry that the run names into a UserError of one line.
+    """Turn an error in the code of a user's entry that the run names into a UserError of one line.
 
-    It has the entry, and the file and the line. So does a ``sys.exit``, which would end the command
-    as if it had done its work. Other errors, and a lack of memory, are raised as they are.
+    It names the entry, the file and the line. So it does for a ``sys.exit``, which would end the
+    command as if it had done its work. Other errors, and a lack of memory, are raised as they are.
     """
     try:
         yield
     except (UserError, MemoryError, torch.OutOfMemoryError):
         raise
     except (Exception, SystemExit) as error:
-        if what := _entry_of(spec, error):
-            raise UserError(f"{what}: {type(error).__name__}: {in_a_line(error)}.") from error
+        own = own_entries(spec)
+        for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+            code = frame.f_code
+            for key, (module, function) in own.items():
+                inside = f"{code.co_qualname}.".startswith(f"{function}.")
+                if inside and frame.f_globals.get("__name__") == module:
+                    place = f"{Path(code.co_filename).name}, line {line}"
+                    what = f"{key} {getattr(spec, key)!r} ({place}): {type(error).__name__}"
+                    raise UserError(f"{what}: {in_a_line(error)}.") from error
         raise
-
-
-def _entry_of(spec: RunSpec, error: BaseException) -> str | None:
-    """The plugin's entry in whose function an error was raised, in words; None if there is none."""
-    own = own_entries(spec)
-    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
-        name = f"{frame.f_code.co_qualname}."
-        for key, (module, function) in own.items():
-            if frame.f_globals.get("__name__") == module and name.startswith(f"{function}."):
-                file = Path(frame.f_code.co_filename).name
-                return f"{key} {getattr(spec, key)!r} ({file}, line {line})"
-    return None
 
 
 class DeclaredFields:
@@ -59,7 +54,7 @@ class DeclaredFields:
 
 
 class Undeclared:
-    """In the place of an object that the method has not declared: any use raises ``error``."""
+    """Stands for an object that a method has not declared: any use of it raises ``error``."""
 
     def __init__(self, error: UserError, known: object = None, *allowed: str) -> None:
         """``allowed`` are the attributes that may be read: they come from ``known``."""

@@ -69,10 +69,8 @@ def check_outputs(key: str, outputs: Any, targets: Tensor, task: Task, classes: 
     """
     its = f"{key}: its outputs are {shape(outputs)}"
     if classes and task.loss is cross_entropy and not has_logits(outputs, classes):
-        raise UserError(
-            f"{its}; for {classes} classes they must be logits of shape [b, {classes}] (classes "
-            f"are 0 to {classes - 1})."
-        )
+        logits = f"logits of shape [b, {classes}] (classes are 0 to {classes - 1})"
+        raise UserError(f"{its}; for {classes} classes they must be {logits}.")
     if task.loss is squared_error and shape(outputs) != shape(targets):
         raise UserError(
             f"{its} for targets {shape(targets)}; the shapes must be equal for the squared error "
@@ -151,17 +149,15 @@ def try_problem(
         with refused(f"{module_key}: it can't be built"):
             module = problem.model.build(torch.Generator(inputs.device))
         module = check_module(module_key, module).to(inputs.device)
-        buffers, before = dict(module.named_buffers()), streams()
-        given = (module_key, "inputs", inputs), (f"{task_key}loss", "targets", targets)
+        buffers, before, loss = dict(module.named_buffers()), streams(), f"{task_key}loss"
+        given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
             with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
                 outputs = in_float32(module.train(training)(inputs))
             check_outputs(module_key, outputs, targets, task, data.classes)
-            loss = f"{task_key}loss"
-            with refused(
-                f"{loss}: it failed on outputs {shape(outputs)} and targets {shape(targets)}"
-            ):
+            of = f"outputs {shape(outputs)} and targets {shape(targets)}"
+            with refused(f"{loss}: it failed on {of}"):
                 losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
                 if training:
                     losses.mean().backward()
@@ -171,10 +167,9 @@ def try_problem(
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
         for name, buffer in module.named_buffers():
             if buffer is not (first := buffers.get(name, buffer)) and buffer.shape == first.shape:
-                raise UserError(
-                    f"{module_key}: its buffer {name!r} is replaced in a forward pass; change it "
-                    f"in place, such as self.{name.rpartition('.')[2]}.copy_(…)."
-                )
+                place = f"in place, such as self.{name.rpartition('.')[2]}.copy_(…)"
+                wrong = f"its buffer {name!r} is replaced in a forward pass; change it {place}."
+                raise UserError(f"{module_key}: {wrong}")
         if task.score is correct and not has_logits(outputs, data.classes):
             task = replace(task, score=None)
         rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
@@ -192,8 +187,8 @@ def try_problem(
             if name == "score":  # which may not tell outputs of one sign apart
                 mean = cache(lambda: module(batch[0]).mean(0))
                 _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
-            changed: dict[str, Any] = {name: checked, "at_once": at_once or task.at_once}
-            task = replace(task, **changed)
+            changed: dict[str, Any] = {name: checked}
+            task = replace(task, at_once=at_once or task.at_once, **changed)
     return replace(problem, task=task), draws
 
 
@@ -240,10 +235,10 @@ def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor
 
 @torch.no_grad()
 def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Batch) -> None:
-    """Try a loss or a score on samples and on parts of them.
+    """Compare a loss or a score of samples with its values on parts of them.
 
-    Raise a UserError for a loss that is a sum, and for a function that compares the outputs of a
-    sample with the targets of others, since shapes differ. Warn of a loss that is no mean.
+    Raise a UserError for a loss that is the sum over samples, and for a function that broadcasts:
+    it compares a sample's outputs with others' targets. Warn of a loss that is no mean.
     """
     inputs, targets = batch
     b, like, means, sums = len(targets), targets.shape, [], []

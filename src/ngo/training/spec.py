@@ -1,13 +1,14 @@
-"""A run: every value that decides its result, with a readable and unique id. It needs no torch."""
+"""The values of a run, which decide its result and its readable and unique id. No torch here."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from ngo.common.fields import (
     RESERVED,
@@ -33,8 +34,6 @@ from ngo.common.registries import (
     REFUSED,
     SAME,
 )
-
-T = TypeVar("T")
 
 # The last step of a run, among the steps after which its models are kept.
 FINAL = "final"
@@ -160,9 +159,8 @@ class RunSpec:
         reads_p = self.p is not None and "p" in METHODS[self.method].fields
         exponent = f"p{self.p:g}" if reads_p else None
         parts = [self.dataset, self.partition, self.topology, self.method]
-        for name in ("coupling", "compression", "local_rule", "attack"):
-            if (value := getattr(self, name)) != NEUTRAL[name]:
-                parts.append(value)
+        later = ("coupling", "compression", "local_rule", "attack")
+        parts += [value for x in later if (value := getattr(self, x)) != NEUTRAL[x]]
         canonical = {
             name: value
             for name, value in self.values().items()
@@ -224,8 +222,7 @@ class RunSpec:
 
     def flags(self) -> list[str]:
         """The options of ``ngo train`` that give this run."""
-        fixed = METHODS[self.method].fixed
-        values = self.values().items()
+        fixed, values = METHODS[self.method].fixed, self.values().items()
         return flags_of({k: v for k, v in values if v is not None and k not in fixed})
 
 
@@ -248,28 +245,17 @@ _FACTS = (
 reserve([*_CORE, *_OPTIONS, *_FACTS, *(n for n in vars(RunSpec) if not n.startswith("_"))])
 
 
-class _OfAll(Mapping[str, T]):
-    """A fact of each field of a run, the options that entries have declared so far included."""
-
-    def __init__(self, fact: Callable[[Field], T]) -> None:
-        self._fact = fact
-
-    def __getitem__(self, name: str) -> T:
-        field = _CORE.get(name) or (None if name in RESERVED else DECLARED.get(name))
-        if field is None:
-            raise KeyError(name)
-        return self._fact(field)
+class _Fields(ChainMap[str, Field]):
+    def __contains__(self, name: object) -> bool:
+        """Entries are imported only for a name that may be one of their options."""
+        return name in _CORE or (name not in RESERVED and name in DECLARED)
 
     def __iter__(self) -> Iterator[str]:
         return iter([*_CORE, *sorted(DECLARED)])  # whichever module was imported first
 
-    def __len__(self) -> int:
-        return len(_CORE) + len(DECLARED)
 
-
-#: Every field of a run, and its default.
-FIELDS: Mapping[str, Field] = _OfAll(lambda field: field)
-DEFAULTS: Mapping[str, object] = _OfAll(lambda field: field.default)
+#: Every field of a run, the options that entries have declared so far included.
+FIELDS: Mapping[str, Field] = _Fields({**_CORE}, DECLARED)
 
 
 def fields_in(names: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The checked run that the values of a user describe."""
+"""``resolve``: from a user's values to a checked run, with an error for what can't go together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import checked, fields_of
+from ngo.common.fields import checked, fields_of, unknown_field
 from ngo.common.registries import (
     CONSTANT,
     COUPLINGS,
@@ -25,7 +25,6 @@ from ngo.common.registries import (
     TOPOLOGIES,
 )
 from ngo.common.seeding import numpy_stream
-from ngo.common.usual_words import unknown_field
 from ngo.data.dataset import Source
 from ngo.data.partition import OWNERS, Parts, by_owner
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, NUMBERS, Method
@@ -33,7 +32,7 @@ from ngo.gossip.schedule import CHANGEABLE, topologies
 from ngo.gossip.topology import check_connected
 from ngo.models.model import Model
 from ngo.training.clocks import PARTS
-from ngo.training.spec import DEFAULTS, FIELDS, FINAL, NONLINEAR, RunSpec
+from ngo.training.spec import FIELDS, FINAL, NONLINEAR, RunSpec
 from verdicts.registry import Registry, UserError, unknown
 
 
@@ -57,7 +56,7 @@ def _undeclared(key: str, entry: str, arguments: Iterable[str]) -> object:
 
 
 def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Iterator[object]:
-    """What does not go together: ``when and message`` of each case, false where it is not so."""
+    """The message of each mistake in values that have to go together, or a false value."""
     method, data = f"method {spec.method!r}", f"dataset {spec.dataset!r}"
     alone, among = spec.clock == "asynchronous", "with clock 'asynchronous'"
     rule, shape = PARTITIONS[spec.partition], source.input_shape
@@ -173,12 +172,10 @@ def _mistakes_of_topology(spec: RunSpec, entry: Method, name: str) -> Iterator[o
         f"and topology {name!r} has more; topologies that can: "
         f"{names_of(TOPOLOGIES, lambda g: g.connected and g.facts['matching'] is True)}."
     )
-    if entry.graph == "tree":
-        from networkx import Graph, is_tree
-
-        graph = Graph(edges := topology.edges(n, **values))
-        yield not (len(graph) == n and is_tree(graph)) and (
-            f"topology: {name!r} is no tree, with {len(edges)} edges on {n} workers, and {method} "
+    if entry.graph == "tree":  # n - 1 edges that connect all workers
+        edges = len(topology.pairs(n, **values))
+        yield not (topology.connected and edges == n - 1) and (
+            f"topology: {name!r} is no tree, with {edges} edges on {n} workers, and {method} "
             f"needs one: {n - 1} edges without a cycle, such as those of chain and star."
         )
     check_connected(name, n, values)
@@ -226,11 +223,6 @@ def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
         )
 
 
-def check_parts(spec: RunSpec, parts: Parts) -> None:
-    """Raise if a worker has no samples, or too few to fill a batch."""
-    check_share(spec, *smallest_share(parts))
-
-
 def _check_smallest(spec: RunSpec, m: int) -> None:
     """``check_share`` of a partition of ``m`` samples, before their labels are known."""
     rule = PARTITIONS[spec.partition]
@@ -273,11 +265,11 @@ def resolve(
     for name in given:
         if name not in fields:
             raise unknown_field("field of a run", name, fields)
+    package = {name: field.default for name, field in fields.items()}
     said = {**(defaults or {}), **given}
-    stated = {**{name: field.default for name, field in fields.items()}, **said}
-    is_linear = stated["method"] not in NONLINEAR and stated["coupling"] == DEFAULTS["coupling"]
-    if "p" not in said and is_linear:
-        stated["p"] = 1.0
+    stated = {**package, **said}
+    if stated["method"] not in NONLINEAR and stated["coupling"] == package["coupling"]:
+        stated["p"] = said.get("p", 1.0)
     own = {"dataset": source, "model": model}
 
     def stated_value(name: str) -> Any:
@@ -292,7 +284,7 @@ def resolve(
     def read_by(owner: str) -> tuple[str, ...]:
         """The fields that the chosen entry of a registry reads."""
         none = own.get(owner) or (value(owner) is None and fields[owner].owners)
-        read = () if none else _entries(owner)[value(owner)].fields
+        read = () if none else fields[owner].names[value(owner)].fields
         if owner == "topology" and value("schedule") is not None:
             graphs = map(stated_value, SCHEDULES[value("schedule")].graphs)
             read += tuple(name for graph in graphs if graph for name in TOPOLOGIES[graph].fields)
@@ -306,12 +298,16 @@ def resolve(
                 fixed = entry.fixed.get(name)
                 if name in given and given[name] != fixed:
                     chosen = owner if value(owner) else "clock" if owner in PARTS else "method"
-                    choice = f"{chosen} {value(chosen)!r}"
-                    raise _without_effect(
-                        name, check_field(name, given[name]), fixed, owner, choice
-                    )
+                    raise without_effect(name, fixed, owner, f"{chosen} {value(chosen)!r}")
                 return fixed
         return stated_value(name)
+
+    def without_effect(name: str, fixed: object, owner: str, choice: str) -> UserError:
+        users = _readers(fields[owner].names, name)
+        is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
+        readers = "" if users == "none" else f"; {name} is read with {owner} {users}"
+        wrong = f"{name}: {check_field(name, given[name])!r} has no effect with {choice}"
+        return UserError(f"{wrong}{is_fixed}{readers}.")
 
     values = {name: value(name) for name in FIELDS}
     spec = RunSpec.of({k: v for k, v in values.items() if v is not None or k not in DECLARED})
@@ -325,10 +321,11 @@ def resolve(
 
 def default_in_words(name: str) -> str:
     """The default of a field, for print."""
+    default = str(FIELDS[name].default)
     if name != "p":
-        return str(DEFAULTS[name])
-    others = f"couplings other than {DEFAULTS['coupling']}"
-    return f"{DEFAULTS['p']} with {', '.join(NONLINEAR)} and {others}; else 1"
+        return default
+    others = f"couplings other than {default_in_words('coupling')}"
+    return f"{default} with {', '.join(NONLINEAR)} and {others}; else 1"
 
 
 def check_field(name: str, value: object) -> Any:
@@ -339,15 +336,3 @@ def check_field(name: str, value: object) -> Any:
 def in_words(value: object) -> str:
     """A value of a field in a message: numbers are short, names are quoted."""
     return f"{value:g}" if isinstance(value, int | float) else repr(value)
-
-
-def _entries(owner: str) -> Registry[Any]:
-    """The registry of a field whose choice gives other fields a meaning."""
-    return FIELDS[owner].names  # type: ignore[return-value]  # such a field has names
-
-
-def _without_effect(name: str, given: object, fixed: object, owner: str, choice: str) -> UserError:
-    users = _readers(_entries(owner), name)
-    is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
-    readers = "" if users == "none" else f"; {name} is read with {owner} {users}"
-    return UserError(f"{name}: {given!r} has no effect with {choice}{is_fixed}{readers}.")

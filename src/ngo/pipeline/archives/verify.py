@@ -36,7 +36,7 @@ from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, read_run, revisions
 from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
-from ngo.pipeline.config import load_plugins
+from ngo.common.plugins import load
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec, flags_of
@@ -481,7 +481,7 @@ def _other_final(run: FinishedRun) -> str | None:
 def _main(out: str) -> None:
     """Measure the case that standard input names, and print where."""
     plugins, kind, name, options, number = json.load(sys.stdin)
-    load_plugins({"plugins": plugins})
+    load(plugins)
     entry = MEASUREMENTS[kind]
     entry.parts(entry.read(f"{kind}.{name}", options))[number].measure().to_parquet(out)
 
