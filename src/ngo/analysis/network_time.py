@@ -20,9 +20,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ngo.analysis.best_in_training import TUNED, best_of_cases
 from ngo.analysis.budgets import time_to
-from ngo.analysis.combinations import TUNED, best_of_cases
-from ngo.analysis.graphs import known_fields
+from ngo.analysis.consensus import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.lazy import pd
 from ngo.common.seeding import numpy_stream, torch_stream
@@ -183,8 +183,8 @@ SENT = "sent_per_worker"
 def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
     """The evaluations of each case's runs at its best p, γ and learning rate, with their costs.
 
-    Columns: ``case`` (``combinations.case_names``); ``sent_per_worker``, bytes so far; a column of
-    modelled seconds so far for each network, under its name.
+    Columns: ``case`` (``best_in_training.case_names``); ``sent_per_worker``, bytes so far; a column
+    of modelled seconds so far for each network, under its name.
     """
     chosen = best_of_cases(metrics)
     seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.analysis.universes import in_universes
 from ngo.cli.log import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
@@ -120,7 +120,7 @@ def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], o
     planned = plan(read_config(configs)) if configs else None
     known = {} if planned is None else planned.universes
     one_of("universes", name, known)
-    results.write(in_universes(table.to_pandas(use_threads=False), known[name]), out)
+    table_files.write(in_universes(table.to_pandas(use_threads=False), known[name]), out)
 
 
 @click.command()
@@ -129,7 +129,7 @@ def _write_in_universes(table: pa.Table, name: str, configs: tuple[Path, ...], o
 @table_option
 def classes(partitions: tuple[Path, ...], ids: tuple[str, ...], out: Path) -> None:
     """Count the samples per class and worker of partition files."""
-    results.write(results.class_counts(partitions, ids or None), out)
+    table_files.write(table_files.class_counts(partitions, ids or None), out)
     click.echo(f"{len(partitions)} files of partitions → {out}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.pipeline import paths
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import Archive
@@ -125,7 +125,7 @@ def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
     Its tidy tables are written to the working directory.
     """
     for name, table in tables_of(planned, archive, planned.tables(MATRIX)).items():
-        results.write(table, paths.tidy_table(planned.tier, name))
+        table_files.write(table, paths.tidy_table(planned.tier, name))
     given = [f"{name}={value}" for name, value in planned.parameters(MATRIX).items()]
     execute(planned.artefacts[MATRIX].notebook, Path(f"{MATRIX}.ipynb"), given)
     made = f"{paths.tier_folder(planned.tier)}/tables/{MATRIX}.csv"

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo import plots
-from ngo.analysis.combinations import TUNED
+from ngo.analysis.best_in_rounds import LINEAR
+from ngo.analysis.best_in_training import TUNED
 from ngo.analysis.comparisons import CRITERIA
-from ngo.analysis.mixers import LINEAR
 from ngo.plots import captions
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus
@@ -86,7 +86,7 @@ SYMBOLS = ("p", "γ", "η")
 
 
 def texts(table: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
-    """Notes and caption of a ``combinations.combination_table`` of ``runs``, for ``plots.save``."""
+    """Notes and caption of a ``combination_table`` of ``runs``, for ``plots.save``."""
     caption = (
         f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
         "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
@@ -141,7 +141,7 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
 
 
 def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
-    """The printed form of ``combinations.combination_table``.
+    """The printed form of ``best_in_training.combination_table``.
 
     ``further`` columns are named by their headings.
     """
