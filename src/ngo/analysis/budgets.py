@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from ngo.analysis.seed_means import check_apart, interval
 from ngo.common.lazy import Numbers, Table, pd
 from verdicts import final
 from verdicts.statistics import exceeds
@@ -104,3 +107,56 @@ def time_to(metrics: Table, target: float, column: str, clock: str = "epoch") ->
         lost = rows["diverged"].any()
         times[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
     return pd.Series(times, dtype=float)
+
+
+# Speed-ups: a target is reached in fewer steps with more workers.
+
+SIZES = ["method", "workers"]
+
+#: What follows the name of a column that has a mean, or an end of its interval.
+ENDS = {"mean": "", "low": "_low", "high": "_high"}
+
+
+def steps_to_targets(metrics: Table, targets: Mapping[str, float]) -> Table:
+    """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
+
+    A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
+    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
+    the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
+    are a row of every method: one worker has no neighbour, and that is its training.
+    """
+    last = final(metrics)
+    check_apart(last, SIZES)
+    alone = last["method"] == "centralized"
+    methods = last.loc[~alone, "method"].unique()
+    last = pd.concat([last[~alone], *(last[alone].assign(method=name) for name in methods)])
+    tables = []
+    for name, accuracy in targets.items():
+        steps = last["run"].map(time_to(metrics, accuracy / 100, "consensus_accuracy", "step"))
+        fewest = steps.where(last["workers"] == last["workers"].min())
+        base = fewest.groupby([last["method"], last["seed"]]).transform("max")
+        found = {"steps": steps, "speedup": (base / steps).where(np.isfinite(base))}
+        known = {"target": name, "accuracy": accuracy, "base": base.notna()}
+        tables.append(last[[*SIZES, "seed"]].assign(**known, **found))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.sort_values(["target", *SIZES, "seed"], kind="stable", ignore_index=True)
+
+
+def speedup_means(table: Table) -> Table:
+    """Geometric means over seeds of ``steps_to_targets``, with 95 % intervals.
+
+    Columns: target, accuracy, method, workers; ``steps`` and ``speedup``, each with ``_low`` and
+    ``_high``; seeds; ``reached``, how many of them reach the target. NaN unless all do.
+    """
+    records = []
+    by = ["target", "accuracy", *SIZES]
+    for keys, rows in table.groupby(by, sort=False):
+        record = dict(zip(by, keys, strict=True))
+        for name, part in (("steps", rows), ("speedup", rows[rows["base"]])):
+            values = part[name].to_numpy(float)
+            usable = np.isfinite(values).all() and (values > 0).all()
+            ends = interval(values if usable else values[:0], name)
+            record |= {name + end: ends[of] for of, end in ENDS.items()}
+        reached = int(np.isfinite(rows["steps"]).sum())
+        records.append({**record, "seeds": len(rows), "reached": reached})
+    return pd.DataFrame(records)

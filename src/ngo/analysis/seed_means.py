@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from math import factorial
 
 import numpy as np
 
 from ngo.analysis.cases import pooled
 from ngo.common.lazy import pd
-from verdicts import estimate
+from verdicts import estimate, final
 from verdicts.run_values import since_the_row_before
 from verdicts.statistics import ROUNDING
 
@@ -37,7 +38,7 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 
 
 #: Values that span orders of magnitude: they get geometric means.
-GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio")
+GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio", "steps", "speedup")
 
 #: The least and the greatest value that each value can have; intervals end there.
 POSSIBLE = {
@@ -67,6 +68,26 @@ def with_mean_V(metrics: pd.DataFrame) -> pd.DataFrame:
     steps = since_the_row_before(metrics)
     weighted = (steps * metrics["V"]).groupby(metrics["run"]).cumsum()
     return metrics.assign(V_mean=weighted / steps.groupby(metrics["run"]).cumsum())
+
+
+def with_best(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The last evaluation of every run with ``best``: the highest accuracy that the run reached.
+
+    Only evaluations on the whole test set count: the best of many noisy ones would be too high.
+    ``best`` is NaN for a diverged run.
+    """
+    last = final(metrics)
+    whole = metrics[on_whole_test_set(metrics)]
+    best = last["run"].map(whole.groupby("run")["accuracy"].max())
+    return last.assign(best=best.where(~last["diverged"]))
+
+
+def on_whole_test_set(metrics: pd.DataFrame) -> pd.Series:
+    """Whether an evaluation used all test images: the last one of a run always does."""
+    if "eval_images" not in metrics:
+        return pd.Series(True, index=metrics.index)
+    at_end = metrics["step"] == metrics.groupby("run")["step"].transform("max")
+    return at_end | (metrics["eval_images"].fillna(0) == 0)
 
 
 def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
@@ -125,7 +146,7 @@ def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
                 {
                     **dict(zip(by, keys, strict=True)),
                     "value": value,
-                    **_interval(shown, value),
+                    **interval(shown, value),
                     "seeds": len(shown),
                     "diverged": len(group) - len(shown),
                 }
@@ -133,7 +154,11 @@ def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
     return pd.DataFrame(records)
 
 
-def _interval(values: np.ndarray, name: str) -> dict[str, float]:
+def interval(values: np.ndarray, name: str) -> dict[str, float]:
+    """The mean of ``values`` over seeds and its 95 % interval, as ``points`` has those of ``name``.
+
+    Keys: mean, low, high.
+    """
     geometric = name in GEOMETRIC
     if not len(values):
         return dict.fromkeys(("mean", "low", "high"), np.nan)
@@ -199,6 +224,24 @@ def pooled_correlation(by_seed: pd.DataFrame) -> Pooled:
     return Pooled(*(float(np.tanh(end)) for end in (estimated.mean, low, high)), len(z))
 
 
+def correlations(ends: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Correlation of log V with the accuracy of the runs of each group ``by``.
+
+    Over all runs: Pearson's r with its 95 % interval, and Spearman's ρ with its p-value. Within a
+    seed, where all runs have the same partition: Pearson's r, pooled over seeds, with its 95 %
+    interval. Diverged runs and runs with V = 0 are left out.
+    """
+    names = "runs pearson pearson_low pearson_high spearman spearman_p"
+    names += " within_seed within_seed_low within_seed_high seeds"
+    records = []
+    for keys, rows in ends[on_log_axis(ends)].groupby(by, sort=False):
+        log_V, accuracy = np.log(rows["V"]), rows["accuracy"]
+        over_all = *pearson(log_V, accuracy), *spearman(log_V, accuracy)
+        within = astuple(pooled_correlation(within_seeds(rows, "accuracy")))
+        records.append((*keys, len(rows), *over_all, *within))
+    return pd.DataFrame(records, columns=[*by, *names.split()])
+
+
 def on_log_axis(rows: pd.DataFrame, score: str = "accuracy") -> pd.Series:
     """Whether a run has a finite ``score`` and a finite, positive V."""
     return np.isfinite(rows[score]) & np.isfinite(rows["V"]) & (rows["V"] > 0)
@@ -215,3 +258,17 @@ def pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
     straight = 1 - abs(r) < ROUNDING
     low, high = test.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
     return r, float(low), float(high)
+
+
+def spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
+    """Spearman's ρ and its p-value; NaN if undefined.
+
+    SciPy's p-value uses a t distribution, which gives 0 at |ρ| = 1. It is at least 2/n!, since two
+    of the n! orders are as extreme.
+    """
+    from scipy.stats import spearmanr
+
+    if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
+        return np.nan, np.nan
+    found = spearmanr(x, y)
+    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from ngo import plots
 from ngo.analysis.best_in_rounds import LINEAR
 from ngo.analysis.best_in_training import TUNED
-from ngo.analysis.comparisons import CRITERIA
+from ngo.analysis.comparisons import ACCURACY, CRITERIA, KEYS, best_settings
 from ngo.plots import captions
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus
@@ -73,6 +73,49 @@ def with_interval(
     decimals = [decimals] * len(table) if isinstance(decimals, int) else decimals
     rows = zip(table[column], table[f"{column}_ci95"], decimals, strict=True)
     return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]
+
+
+def print_tuned(table: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of a ``comparison_table`` of each method at its own best p and γ.
+
+    ``table`` also has the columns of ``comparisons.best_settings``, and the paper's difference in
+    ``paper_ngo_minus_gossip``.
+    """
+    ours, theirs = digits(table)
+    return pd.DataFrame(
+        {
+            **cell(table),
+            "Best p": list(map(with_edge, table["p"], table["p_edge"])),
+            "Best γ": list(map(with_edge, table["gamma"], table["edge"])),
+            "Held out": with_interval(table, "held_out", ours),
+            "Test": with_interval(table, "consensus", ours),
+            "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
+            "NGO − gossip, paper": with_decimals(
+                table["paper_ngo_minus_gossip"], theirs, plus=True
+            ),
+            **diverged(table),
+        }
+    )
+
+
+def print_grid(grid: pd.DataFrame) -> pd.DataFrame:
+    """``comparisons.tuning_grid`` as printed: a row for each cell and p, a column for each γ.
+
+    Centralized training, which has neither, is left out.
+    """
+    grid = grid.dropna(subset="gamma").reset_index(drop=True)
+    best = set(best_settings(grid).index)
+    accuracies = with_interval(grid, "test", ACCURACY.digits[0])
+    grid["shown"] = [
+        f"{row.diverged} of {row.seeds} diverged" if row.diverged else text + " *" * (k in best)
+        for k, (row, text) in enumerate(zip(grid.itertuples(), accuracies, strict=True))
+    ]
+    keys = [*KEYS, "p"]
+    rows = grid[keys].drop_duplicates().reset_index(drop=True)
+    printed = {**cell(rows), "p": [f"{p:g}" for p in rows["p"]]}
+    for gamma, own in grid.groupby("gamma"):
+        printed[f"γ = {gamma:g}"] = rows.merge(own, on=keys, how="left")["shown"].fillna(ABSENT)
+    return pd.DataFrame(printed)
 
 
 NOTE = (
