@@ -99,7 +99,7 @@ def test_markers_show_where_runs_diverged():
     table = points(pd.concat(frames), ["method", "gamma"], ["V"])
     figure = plots.new_figure(2)
     axis = figure.subplots()
-    plots.value_ticks(axis, [0.1, 1])
+    plots.value_ticks(axis, [0.1, 1], base=10)
     curves.dots(axis, curves.by_method(table), "gamma", "V")
     assert marks(axis) == [[1]]
     low, high = axis.get_xlim()

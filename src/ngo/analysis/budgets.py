@@ -56,26 +56,20 @@ def shared_steps(metrics: Table) -> int:
     return int(whole.min() if len(whole) else last["step"].max())
 
 
-def value_at(metrics: Table, x: str, budget: Numbers, value: str) -> Numbers:
-    """The column ``value`` of each run where its column ``x`` is ``budget``, indexed by run.
-
-    ``budget`` is indexed by run. Linear in ``x`` between evaluations. NaN for a run that diverged,
-    or ended before its budget.
-    """
-    values = {}
-    for run, rows in metrics.groupby("run", sort=False):
-        rows = rows.sort_values("step").drop_duplicates(x, keep="last")
-        place = rows[x].to_numpy(dtype=float)
-        reached = not rows["diverged"].any() and place[-1] >= budget[run]
-        line = rows[value].to_numpy(dtype=float)
-        values[run] = np.interp(budget[run], place, line) if reached else np.nan
-    return pd.Series(values, dtype=float)
-
-
 def _at(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
-    budget = last.set_index("run")["budget"]
-    columns = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
-    return last.assign(**columns)
+    """The ends ``last`` of runs, with ``values`` where the column ``x`` was ``budget``.
+
+    Linear in ``x`` between evaluations. NaN for a run that diverged, or ended before its budget.
+    """
+    runs = dict(list(metrics.sort_values("step").groupby("run")))
+    found = []
+    for run, budget in zip(last["run"], last["budget"], strict=True):
+        rows = runs[run].drop_duplicates(x, keep="last")
+        place = rows[x].to_numpy(dtype=float)
+        reached = not rows["diverged"].any() and place[-1] >= budget
+        lines = (rows[value].to_numpy(dtype=float) for value in values)
+        found.append([np.interp(budget, place, y) if reached else np.nan for y in lines])
+    return last.assign(**dict(zip(values, np.transpose(found), strict=True)))
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:

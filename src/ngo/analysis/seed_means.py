@@ -38,7 +38,8 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 
 
 #: Values that span orders of magnitude: they get geometric means.
-GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio", "steps", "speedup")
+LOSSES = ("loss", "workers_loss")
+GEOMETRIC = ("V", "V_mean", *LOSSES, "ratio", "relative_norm", "steps", "speedup")
 
 #: The least and the greatest value that each value can have; intervals end there.
 POSSIBLE = {

@@ -241,35 +241,23 @@ def titles(axes: Iterable[Axes], *names: str) -> None:
         axis.set_title(f"({letter}) {name}")
 
 
-def spaced_ticks(axis: Axes, values: Iterable[float]) -> None:
-    """Ticks of the x axis at ``values``, with a label where it is not too near to another one."""
-    values = sorted(values)
-    axis.set_xticks(values, _labels(values, values))
+def value_ticks(axis: Axes, values: Iterable[float], base: float | None = None) -> None:
+    """Ticks of the x axis at ``values`` only; with a ``base``, the axis is logarithmic.
 
-
-def _labels(values: Sequence[float], places: Sequence[float]) -> list[str]:
-    """A label for the ends of ``values``, and for all that are not too near to another label.
-
-    ``places`` are where they lie on the axis.
+    The ends have a label, and so has every tick that is not too near to another label.
     """
+    values = places = sorted(values)
+    if base:
+        axis.set_xscale("log", base=base)
+        axis.set_xticks([], minor=True)
+        places = [math.log(value) for value in values]
     shown = {*places[:1], *places[-1:]}
     room = LABEL_ROOM * (max(shown, default=0) - min(shown, default=0))
     for place in places[1:-1]:
         if min(abs(place - other) for other in shown) >= room:
             shown.add(place)
     pairs = zip(values, places, strict=True)
-    return [f"{value:g}" if place in shown else "" for value, place in pairs]
-
-
-def value_ticks(axis: Axes, values: Iterable[float], base: float = 10) -> None:
-    """A logarithmic x axis with ticks at ``values`` only.
-
-    The ends have a label, and so has every tick that is not too near to another label.
-    """
-    values = sorted(values)
-    axis.set_xscale("log", base=base)
-    axis.set_xticks(values, _labels(values, [math.log(value) for value in values]))
-    axis.set_xticks([], minor=True)
+    axis.set_xticks(values, [f"{value:g}" if place in shown else "" for value, place in pairs])
 
 
 def speedup_axis(axis: Axes, counts: Sequence[int]) -> None:

@@ -228,7 +228,7 @@ def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
 
 
 def test_means_are_over_seeds_and_v_is_geometric():
-    actual = fig2.alignment(aligned(), "cosine", log=False)
+    actual = fig2.alignment(aligned(), "cosine")
     workers, mean = actual["workers"], actual["mean"]
     assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
     assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
