@@ -38,8 +38,7 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 
 
 #: Values that span orders of magnitude: they get geometric means.
-LOSSES = ("loss", "workers_loss")
-GEOMETRIC = ("V", "V_mean", *LOSSES, "ratio", "relative_norm", "steps", "speedup")
+GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio", "relative_norm", "steps", "speedup")
 
 #: The least and the greatest value that each value can have; intervals end there.
 POSSIBLE = {

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from ngo.analysis.comparisons import TOPOLOGY_ORDER
 from ngo.analysis.consensus import in_columns
 from ngo.analysis.seed_means import GEOMETRIC, on_log_axis
-from ngo.plots import COVER, log_axis, piles
+from ngo.plots import COVER, PREDICTED, log_axis, piles
 from ngo.plots.captions import span
 from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
@@ -150,6 +150,14 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = (), **labels:
     axis.set(xlim=axis.get_xlim(), **labels)
     if y == "difference":
         axis.axhline(0, color="0.6", lw=0.6, zorder=0)
+
+
+def predicted(axis: Axes, cases: Cases, x: str) -> None:
+    """Draw what theory predicts of each case as a dotted line, where it is on the axis."""
+    axis.autoscale(False)
+    for style, rows in cases:
+        rows = rows.sort_values(x)
+        axis.plot(rows[x], rows["mean"], ":", color=style.colour, lw=1, gid=PREDICTED)
 
 
 def _draw(
