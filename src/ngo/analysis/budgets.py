@@ -62,14 +62,14 @@ def _at(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
     Linear in ``x`` between evaluations. NaN for a run that diverged, or ended before its budget.
     """
     runs = dict(list(metrics.sort_values("step").groupby("run")))
-    found = []
+    ends = []
     for run, budget in zip(last["run"], last["budget"], strict=True):
         rows = runs[run].drop_duplicates(x, keep="last")
         place = rows[x].to_numpy(dtype=float)
         reached = not rows["diverged"].any() and place[-1] >= budget
         lines = (rows[value].to_numpy(dtype=float) for value in values)
-        found.append([np.interp(budget, place, y) if reached else np.nan for y in lines])
-    return last.assign(**dict(zip(values, np.transpose(found), strict=True)))
+        ends.append([np.interp(budget, place, y) if reached else np.nan for y in lines])
+    return last.assign(**pd.DataFrame(ends, last.index, values, dtype=float))
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:

@@ -57,8 +57,8 @@ def digits(table: pd.DataFrame) -> tuple[Sequence[int], Sequence[int]]:
 def diverged(table: pd.DataFrame) -> dict[str, pd.Series]:
     """The column with the number of diverged runs, ``1 of 5``, in rows with one; none without."""
     lost = table["diverged"] > 0
-    told = table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
-    return {"Diverged": told.where(lost, "")} if lost.any() else {}
+    counts = table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
+    return {"Diverged": counts.where(lost, "")} if lost.any() else {}
 
 
 def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = False) -> list[str]:
@@ -244,8 +244,8 @@ def _draw_values(
             axis.errorbar(of_mixer[value], y, xerr=of_mixer[f"{value}_ci95"], **marks, **sizes)
             lost = of_mixer["diverged"] > 0  # they have no mean
             for height_of, row in zip(y[lost], of_mixer[lost].itertuples(), strict=True):
-                told = f"× {row.diverged} of {row.seeds} diverged"
+                text = f"× {row.diverged} of {row.seeds} diverged"
                 where = {"transform": axis.get_yaxis_transform(), "va": "center"}
-                axis.text(0.01, height_of, told, color=marks["color"], **where)
+                axis.text(0.01, height_of, text, color=marks["color"], **where)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)

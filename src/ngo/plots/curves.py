@@ -96,13 +96,13 @@ def variants(cases: Cases, column: str, label: str, first: Sequence[str] = ()) -
     ``first`` come first, whether they have rows or not. Centralized learning keeps its style.
     """
     others = set(pd.concat([rows[column] for _, rows in cases]).dropna()) - set(first)
-    found: Cases = []
+    styled: Cases = []
     for look, rows in cases:
         names = enumerate([*first, *sorted(others)])
         looks = {value: look.variant(k, label.format(look.label, value)) for k, value in names}
         central = look == METHOD_STYLES["centralized"]
-        found += [(look, rows)] if central else by_method(rows, column, looks)
-    return found
+        styled += [(look, rows)] if central else by_method(rows, column, looks)
+    return styled
 
 
 def beside(cases: Cases, x: str) -> Cases:
@@ -259,12 +259,12 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
         several = piles(axis, zip(places, *counts, strict=True))
         for pile in several:
             _, *numbers = zip(*pile, strict=True)
-            told = " of ".join(span(pd.Series(number)) for number in numbers)
+            counts = " of ".join(span(pd.Series(number)) for number in numbers)
             before = len(several) == 1 and pile[-1][0] > 0.7  # there is more room
             end = (pile[0] if before else pile[-1])[0], height * (k + 0.5)
             where = {"xycoords": axis.transAxes, "textcoords": "offset points", "va": "center"}
             where |= {"ha": "right", "xytext": (-3, 0)} if before else {"xytext": (3, 0)}
-            axis.annotate(told, end, color=style.colour, zorder=3, **where)
+            axis.annotate(counts, end, color=style.colour, zorder=3, **where)
     top = height * len(lost) + ROW
     look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4, "gid": COVER}
     axis.add_patch(Rectangle((0, 0), 1, top, **look))  # over predicted lines
@@ -311,8 +311,8 @@ def scatter(
     if lost := int((~shown).sum()):
         bottom, top = axis.get_ylim()
         axis.set_ylim(bottom, top + 0.1 * (top - bottom))
-        told = f"× {lost} of {len(rows)} diverged"
-        axis.text(0.5, 0.99, told, transform=axis.transAxes, ha="center", va="top")
+        text = f"× {lost} of {len(rows)} diverged"
+        axis.text(0.5, 0.99, text, transform=axis.transAxes, ha="center", va="top")
 
 
 def _clipped(values: pd.Series) -> pd.Series:
