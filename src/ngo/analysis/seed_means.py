@@ -234,7 +234,8 @@ def correlations(ends: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     names = "runs pearson pearson_low pearson_high spearman spearman_p"
     names += " within_seed within_seed_low within_seed_high seeds"
     records = []
-    for keys, rows in ends[on_log_axis(ends)].groupby(by, sort=False):
+    for keys, rows in ends.groupby(by, sort=False):
+        rows = rows[on_log_axis(rows)]
         log_V, accuracy = np.log(rows["V"]), rows["accuracy"]
         over_all = *pearson(log_V, accuracy), *spearman(log_V, accuracy)
         within = astuple(pooled_correlation(within_seeds(rows, "accuracy")))
