@@ -71,7 +71,8 @@ def _at(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
         reached = not rows["diverged"].any() and place[-1] >= budget
         lines = (rows[value].to_numpy(dtype=float) for value in values)
         ends.append([np.interp(budget, place, y) if reached else np.nan for y in lines])
-    return last.assign(**pd.DataFrame(ends, last.index, values, dtype=float))
+    columns = np.reshape(ends, (-1, len(values))).T
+    return last.assign(**dict(zip(values, columns, strict=True)))
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
