@@ -12,7 +12,7 @@ from finished_runs import campaign
 from runs import run_in
 from small_theory import OPTIONS
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.cli import cli
 from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
@@ -61,9 +61,9 @@ def train(folder: Path, *, measured: bool = False) -> None:
     (folder / THEORY).parent.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(theory, "KINDS", KINDS)
-        results.write(theory.theory_table(OPTIONS), folder / THEORY)
+        table_files.write(theory.theory_table(OPTIONS), folder / THEORY)
     options = SpectraOptions(topology=("ring", "random"), workers=(4, 6), draws=3)
-    results.write(spectral_table(options), folder / SPECTRA)
+    table_files.write(spectral_table(options), folder / SPECTRA)
 
 
 def members_in(folder: Path) -> dict[str, bytes]:

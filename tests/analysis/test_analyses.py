@@ -14,12 +14,11 @@ from made_up_rounds import by_gamma, made
 from made_up_speed import trajectories as simulated
 
 from ngo.analysis import comparisons, seed_means
-from ngo.analysis.combinations import combination_table, with_parts
+from ngo.analysis.best_in_rounds import best_cases, best_rows, with_mixers
+from ngo.analysis.best_in_training import combination_table, with_parts
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import chatter_floor, delay_limit_in_rounds, spectral_comparison
-from ngo.analysis.correlations import pooled_correlation, within_seeds
-from ngo.analysis.mixers import best_cases, best_rows, with_mixers
-from ngo.analysis.seed_means import check_apart
+from ngo.analysis.seed_means import check_apart, pooled_correlation, within_seeds
 from ngo.analysis.universes import Universe, in_universes
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from verdicts.registry import UserError

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from ngo.analysis.results import started
+from ngo.analysis.table_files import started
 from ngo.cli.cli import measurements
 from ngo.cli.options import FieldType
 from ngo.common import plugins

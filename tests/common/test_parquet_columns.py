@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from running import finished, start
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.common import memory
 from ngo.common.parquet_columns import read_columns, write_columns, write_groups
 from ngo.training.tidy import Damaged, aggregate, read_tidy, write_tidy
@@ -27,7 +27,7 @@ KINDS = {
     "a run's": lambda path: write_columns(path, COLUMNS, {"run": "a", "p": 0.95}),
     "partitions": lambda path: write_groups(path, [COLUMNS, COLUMNS], {"partitions": [1, 2]}),
     "tidy": lambda path: write_tidy(TIDY, path),
-    "measured": lambda path: results.write(TIDY.to_pandas(), path),
+    "measured": lambda path: table_files.write(TIDY.to_pandas(), path),
 }
 SOME = {
     "loss": [0.5, np.nan], "empty": [np.nan, np.nan], "count": [1, 2], "met": [True, False],
@@ -239,7 +239,7 @@ import os
 from pathlib import Path
 import numpy as np
 import pandas
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.training.tidy import read_tidy
 from verdicts.table import read_table
@@ -249,7 +249,7 @@ before = len(os.listdir("/proc/self/task"))
 read_columns(path, "k")
 read_table(path)
 read_tidy(path)
-results.started(path)
+table_files.started(path)
 print(len(os.listdir("/proc/self/task")) - before)
 """
 

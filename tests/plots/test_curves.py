@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from made_up import pictures
 from made_up import seeds_of as rows
 from matplotlib.markers import CARETDOWNBASE
 
@@ -98,7 +99,7 @@ def test_markers_show_where_runs_diverged():
     table = points(pd.concat(frames), ["method", "gamma"], ["V"])
     figure = plots.new_figure(2)
     axis = figure.subplots()
-    plots.value_ticks(axis, [0.1, 1])
+    plots.value_ticks(axis, [0.1, 1], base=10)
     curves.dots(axis, curves.by_method(table), "gamma", "V")
     assert marks(axis) == [[1]]
     low, high = axis.get_xlim()
@@ -179,3 +180,12 @@ def test_a_panel_has_the_labels_that_are_given():
         draw(axis, curves.by_method(table), "epoch", "accuracy", title="a", xlabel="b")
         labels = axis.get_title(), axis.get_xlabel(), axis.get_ylabel()
         assert labels == ("a", "b", curves.LABELS["accuracy"])
+
+
+def test_images_have_their_channels_last():
+    table = pictures(2, (3, 4, 5), steps=(3,))
+    actual = curves.images(curves.pixel_rows(table), "generation", 1)
+    assert actual.shape == (3, 4, 5, 3)
+    where = (table["kind"] == "generation") & (table["worker"] == 1) & (table["image"] == 2)
+    pixel = table[where & (table["row"] == 3) & (table["column"] == 1) & (table["channel"] == 2)]
+    assert actual[2, 3, 1, 2] == pixel["value"].item()

@@ -23,14 +23,14 @@ def test_a_log_axis_has_plain_numbers_and_leaves_zero_out():
 
 def test_a_tick_too_near_to_a_label_has_none():
     axis = plots.new_figure(2).subplots()
-    plots.value_ticks(axis, [0.01, 0.05, 0.2, 0.4, 0.7, 1])
+    plots.value_ticks(axis, [0.01, 0.05, 0.2, 0.4, 0.7, 1], base=10)
     assert len(axis.get_xticks()) == 6
     labels = [label.get_text() for label in axis.get_xticklabels()]
     assert labels == ["0.01", "0.05", "0.2", "0.4", "", "1"]
-    plots.spaced_ticks(axis, [0.6, 0.8, 1, 0.98])
+    plots.value_ticks(axis, [0.6, 0.8, 1, 0.98])
     labels = [label.get_text() for label in axis.get_xticklabels()]
     assert labels == ["0.6", "0.8", "", "1"]
-    plots.value_ticks(axis, [])
+    plots.value_ticks(axis, [], base=10)
     assert len(axis.get_xticks()) == 0
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import numpy as np
 
+from ngo.analysis.cases import CELL
+from ngo.analysis.seed_means import check_apart, interval
 from ngo.common.lazy import Numbers, Table, pd
 from verdicts import final
 from verdicts.statistics import exceeds
@@ -53,26 +58,21 @@ def shared_steps(metrics: Table) -> int:
     return int(whole.min() if len(whole) else last["step"].max())
 
 
-def value_at(metrics: Table, x: str, budget: Numbers, value: str) -> Numbers:
-    """The column ``value`` of each run where its column ``x`` is ``budget``, indexed by run.
-
-    ``budget`` is indexed by run. Linear in ``x`` between evaluations. NaN for a run that diverged,
-    or ended before its budget.
-    """
-    values = {}
-    for run, rows in metrics.groupby("run", sort=False):
-        rows = rows.sort_values("step").drop_duplicates(x, keep="last")
-        place = rows[x].to_numpy(dtype=float)
-        reached = not rows["diverged"].any() and place[-1] >= budget[run]
-        line = rows[value].to_numpy(dtype=float)
-        values[run] = np.interp(budget[run], place, line) if reached else np.nan
-    return pd.Series(values, dtype=float)
-
-
 def _at(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
-    budget = last.set_index("run")["budget"]
-    columns = {v: last["run"].map(value_at(metrics, x, budget, v)) for v in values}
-    return last.assign(**columns)
+    """The ends ``last`` of runs, with ``values`` where the column ``x`` was ``budget``.
+
+    Linear in ``x`` between evaluations. NaN for a run that diverged, or ended before its budget.
+    """
+    runs = dict(list(metrics.sort_values("step").groupby("run")))
+    ends = []
+    for run, budget in zip(last["run"], last["budget"], strict=True):
+        rows = runs[run].drop_duplicates(x, keep="last")
+        place = rows[x].to_numpy(dtype=float)
+        reached = not rows["diverged"].any() and place[-1] >= budget
+        lines = (rows[value].to_numpy(dtype=float) for value in values)
+        ends.append([np.interp(budget, place, y) if reached else np.nan for y in lines])
+    columns = np.reshape(ends, (-1, len(values))).T
+    return last.assign(**dict(zip(values, columns, strict=True)))
 
 
 def crossing(x: np.ndarray, y: np.ndarray, target: float) -> float:
@@ -104,3 +104,91 @@ def time_to(metrics: Table, target: float, column: str, clock: str = "epoch") ->
         lost = rows["diverged"].any()
         times[run] = np.inf if lost else crossing(rows[clock].to_numpy(float), y, sign * target)
     return pd.Series(times, dtype=float)
+
+
+# Speed-ups: a target is reached in fewer steps with more workers.
+
+SIZES = ["method", "workers"]
+
+#: What follows the name of a column that has a mean, or an end of its interval.
+ENDS = {"mean": "", "low": "_low", "high": "_high"}
+
+
+def steps_to_targets(metrics: Table, targets: Mapping[str, float]) -> Table:
+    """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
+
+    A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
+    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
+    the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
+    are a row of every method: one worker has no neighbour, and that is its training.
+    """
+    last = final(metrics)
+    check_apart(last, SIZES)
+    alone = last["method"] == "centralized"
+    methods = last.loc[~alone, "method"].unique()
+    last = pd.concat([last[~alone], *(last[alone].assign(method=name) for name in methods)])
+    tables = []
+    for name, accuracy in targets.items():
+        steps = last["run"].map(time_to(metrics, accuracy / 100, "consensus_accuracy", "step"))
+        fewest = steps.where(last["workers"] == last["workers"].min())
+        base = fewest.groupby([last["method"], last["seed"]]).transform("max")
+        found = {"steps": steps, "speedup": (base / steps).where(np.isfinite(base))}
+        known = {"target": name, "accuracy": accuracy, "base": base.notna()}
+        tables.append(last[[*SIZES, "seed"]].assign(**known, **found))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.sort_values(["target", *SIZES, "seed"], kind="stable", ignore_index=True)
+
+
+def speedup_means(table: Table) -> Table:
+    """Geometric means over seeds of ``steps_to_targets``, with 95 % intervals.
+
+    Columns: target, accuracy, method, workers; ``steps`` and ``speedup``, each with ``_low`` and
+    ``_high``; seeds; ``reached``, how many of them reach the target. NaN unless all do.
+    """
+    records = []
+    by = ["target", "accuracy", *SIZES]
+    for keys, rows in table.groupby(by, sort=False):
+        record = dict(zip(by, keys, strict=True))
+        for name, part in (("steps", rows), ("speedup", rows[rows["base"]])):
+            values = part[name].to_numpy(float)
+            usable = np.isfinite(values).all() and (values > 0).all()
+            ends = interval(values if usable else values[:0], name)
+            record |= {name + end: ends[of] for of, end in ENDS.items()}
+        reached = int(np.isfinite(rows["steps"]).sum())
+        records.append({**record, "seeds": len(rows), "reached": reached})
+    return pd.DataFrame(records)
+
+
+def hitting_table(metrics: Table, targets: Mapping[str, float], reference: str | Path) -> Table:
+    """The epochs until the consensus model's test loss first is a target, as rows of a comparison.
+
+    ``targets`` are losses for ``iid`` and ``noniid`` partitions. Columns are those of
+    ``comparisons.comparison_table``. ``consensus`` is the median over seeds: inf if half of the
+    runs or more never reach the target. ``ngo_minus_gossip`` is the median of the differences
+    paired by seed, −inf if NGO alone reaches the target; seeds where neither does are left out.
+    Further columns: ``reached``, the number of runs that do, and ``horizon``, the epochs of the
+    shortest run.
+    """
+    from ngo.analysis import comparisons
+
+    halves = metrics.groupby(comparisons.halves(metrics))
+    times = [time_to(part, targets[half], "consensus_loss") for half, part in halves]
+    rows = comparisons.ordered(final(metrics))
+    rows["first_hitting"] = rows["run"].map(pd.concat(times))
+    groups = rows.groupby([*CELL], dropna=False, sort=False)
+    table = groups.agg(
+        consensus=("first_hitting", "median"),
+        reached=("first_hitting", lambda times: int(np.isfinite(times).sum())),
+        horizon=("epoch", "min"),
+        **comparisons.COUNTS,
+    ).reset_index()
+    criterion = comparisons.HITTING_TIME
+    table["paper"] = comparisons.published_for(table, reference, criterion.published)
+    by = [name for name in CELL if name != "method"]
+    wide = rows.pivot(index=[*by, "seed"], columns="method", values="first_hitting")
+    wide = wide.reindex(columns=["ngo", "gossip"])
+    either = wide[np.isfinite(wide).any(axis=1)]
+    medians = (either["ngo"] - either["gossip"]).groupby(level=by).median()
+    differences = medians.rename("ngo_minus_gossip").reset_index().assign(method="ngo")
+    table = table.merge(differences, on=[*CELL], how="left")
+    return table.assign(measure=criterion.name)

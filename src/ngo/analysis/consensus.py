@@ -1,8 +1,12 @@
-"""Consensus without learning: spectra of graphs, the chatter floor, and trajectories."""
+"""Graphs of the runs in a tidy table, spectra, the chatter floor, and consensus without learning.
+
+Light: the plan, which needs numbers of graphs, needs no torch.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,10 +14,62 @@ import numpy as np
 
 from ngo.analysis.seed_means import together
 from ngo.common.files import found
-from ngo.common.lazy import pd
+from ngo.common.lazy import Numbers, Table, pd, torch
 from ngo.common.registries import TOPOLOGIES
+from ngo.common.seeding import torch_stream
 from ngo.gossip.bounds import chatter_V, delay_limit
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.schedule import topologies
 from ngo.gossip.topology import Mixing
+from ngo.training.spec import FIELDS
+
+# The graphs of runs, as numbers.
+
+#: The graphs drawn for a topology that may never repeat.
+DRAWS = 200
+
+
+def known_fields(row: Numbers) -> dict[str, object]:
+    """The run's fields that a row has, without missing ones.
+
+    Whole numbers are int again: a column with a missing value has them as floats.
+    """
+    known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
+    return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}
+
+
+def of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Numbers:
+    """The number of each run's graphs, by run; NaN for centralized training.
+
+    ``last`` has a row for each run. Of a random graph, ``DRAWS`` are drawn from one fixed stream.
+    NaN also for runs whose graph changes by a schedule.
+    """
+    by_graph: dict[object, float] = {}
+    numbers = {}
+    for _, row in last.iterrows():
+        run = known_fields(row)
+        fields = SimpleNamespace(**{"topology": None, **run})
+        names = list(topologies(fields))
+        if len(names) != 1:
+            numbers[row["run"]] = math.nan
+            continue
+        n = run["workers"]
+        read = ("weights", *TOPOLOGIES[names[0]].fields)
+        key = (*names, n, *(run.get(name) for name in read))
+        if key not in by_graph:
+            mixing = Mixing(names[0], n, fields, torch_stream(0, "graphs of claims", n))
+            by_graph[key] = number(mixing.cycle(DRAWS))
+        numbers[row["run"]] = by_graph[key]
+    return pd.Series(numbers, dtype=float)
+
+
+def _fixed_matrix(rows: Table) -> np.ndarray | None:
+    """The mixing matrix ``[n, n]`` of the first row's topology; None for one that changes."""
+    run = rows.to_dict("records")[0]
+    topology = TOPOLOGIES[run["topology"]]
+    values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
+    return None if topology.varies else topology.dense(run["workers"], **values)
+
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
 
@@ -88,15 +144,11 @@ def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
     ``runs`` have one topology and one number of workers and of parameters. Columns: p, gamma,
     value, mean. No rows for a topology that changes from step to step, and none for p = 1.
     """
-    fixed = ~runs["topology"].map(lambda name: TOPOLOGIES[name].varies)
-    rows = runs[fixed & (runs["p"] < 1)].drop_duplicates(["p", "gamma"])
-    if rows.empty:
+    rows = runs[runs["p"] < 1].drop_duplicates(["p", "gamma"])
+    if rows.empty or (W := _fixed_matrix(rows)) is None:
         return pd.DataFrame({"p": [], "gamma": [], "value": [], "mean": []})
-    run = rows.to_dict("records")[0]
-    topology = TOPOLOGIES[run["topology"]]
-    values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
-    W = topology.dense(run["workers"], **values)
-    units = {p: chatter_V(1.0, W, p, run["parameters"]) for p in rows["p"].unique()}
+    d = rows["parameters"].iloc[0]
+    units = {p: chatter_V(1.0, W, p, d) for p in rows["p"].unique()}
     # chatter_V scales with γ^(1/(1−p))
     floor = rows["p"].map(units) * rows["gamma"] ** (1 / (1 - rows["p"]))
     floors = rows[["p", "gamma"]].assign(value=FLOOR, mean=floor)
@@ -132,12 +184,9 @@ def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
 
     Infinity for a topology that changes from round to round.
     """
-    first = trajectories.iloc[0]
-    if TOPOLOGIES[first["topology"]].varies:
-        return math.inf
-    fields = SimpleNamespace(**first.to_dict())
-    W = Mixing(first["topology"], int(first["workers"]), fields).at(0)
-    return delay_limit(W) / first["gamma"]
+    W = _fixed_matrix(trajectories)
+    limit = math.inf if W is None else delay_limit(torch.from_numpy(W))
+    return limit / trajectories["gamma"].iloc[0]
 
 
 def state_rows(trajectories: pd.DataFrame) -> pd.DataFrame:

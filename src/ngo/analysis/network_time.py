@@ -1,14 +1,18 @@
-"""Seconds that runs would take on a given network, from the traffic on record.
+"""Seconds that runs would take on a network, computed afterwards from the traffic on record.
 
 Nothing is trained: another network gives other seconds of the same runs.
 
-The model: each worker has one link, which carries messages in both directions at the same time,
-each at the full bandwidth. A message takes its bytes / bandwidth on the sender's link and as much
-on the receiver's. It passes both at once, the receiver's later by the latency, so a single message
-arrives after one transfer and the latency. A worker's messages of a step share its link equally.
-Messages that arrive faster than the receiver's link carries them wait in a queue there, those of an
-earlier step first. No message waits if all workers have equally many neighbours. A step ends when
-the worker has sent its messages and received its neighbours'.
+Each worker has one link. It carries messages in both directions at once, each at the full
+bandwidth. A message takes bytes / bandwidth on the sender's link, and as much on the receiver's,
+which begins one latency later: a single message arrives after one transfer and the latency.
+
+A worker's messages of a step share its link equally. At the receiver, messages wait in a queue if
+they come faster than its link carries them, those of an earlier step first. None waits if all
+workers have equally many neighbours. A step ends when the worker has sent its messages and
+received its neighbours'.
+
+Runs in virtual time (``virtual.event_simulation``) send one message after another instead, so that
+their order matters: on a complete graph the last worker waits almost twice as long.
 """
 
 from __future__ import annotations
@@ -20,9 +24,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ngo.analysis.best_in_training import TUNED, best_of_cases
 from ngo.analysis.budgets import time_to
-from ngo.analysis.combinations import TUNED, best_of_cases
-from ngo.analysis.graphs import known_fields
+from ngo.analysis.consensus import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.lazy import pd
 from ngo.common.registries import METHODS
@@ -151,12 +155,12 @@ class _Clock:
 def _received(
     edges: np.ndarray, begin: np.ndarray, sending: np.ndarray, transfer: float, free: np.ndarray
 ) -> np.ndarray:
-    """``[n]``: when each worker's link has received all messages of a step.
+    """When each worker's link has received all messages of a step, ``[n]``.
 
-    Edge ``[i, j]``: j sends to i. The messages of worker j begin to arrive at ``begin[j]`` and are
-    all there ``sending[j]`` later, if nothing makes them wait; each takes ``transfer`` on the
-    receiver's link, which is ``free`` from then on. The link is done once the last message is
-    there, and not before it has carried all that arrives from any time on.
+    ``edges[i, j]`` says whether j sends to i. The messages of worker j begin to arrive at
+    ``begin[j]``. Without a queue, all have arrived ``sending[j]`` later. Each takes ``transfer`` on
+    the receiver's link, which carries earlier steps until ``free``. The link is done when the last
+    message has arrived, and when it has carried all that arrived since any earlier moment.
     """
     end = begin + sending
     # [k, j]: what is left to arrive of a message of worker j when those of worker k begin
@@ -183,8 +187,8 @@ SENT = "sent_per_worker"
 def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
     """The evaluations of each case's runs at its best p, γ and learning rate, with their costs.
 
-    Columns: ``case`` (``combinations.case_names``); ``sent_per_worker``, bytes so far; a column of
-    modelled seconds so far for each network, under its name.
+    Columns: ``case`` (``best_in_training.case_names``); ``sent_per_worker``, bytes so far; a column
+    of modelled seconds so far for each network, under its name.
     """
     chosen = best_of_cases(metrics)
     seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}

@@ -1,15 +1,18 @@
-"""Means over seeds with intervals, along training or at its end."""
+"""Means over seeds with intervals, along training or at its end, and correlations within seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from math import factorial
 
 import numpy as np
 
 from ngo.analysis.cases import pooled
 from ngo.common.lazy import pd
-from verdicts import estimate
+from verdicts import estimate, final
 from verdicts.run_values import since_the_row_before
+from verdicts.statistics import ROUNDING
 
 
 def check_apart(runs: pd.DataFrame, by: Sequence[str]) -> None:
@@ -35,7 +38,7 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 
 
 #: Values that span orders of magnitude: they get geometric means.
-GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio")
+GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio", "relative_norm", "steps", "speedup")
 
 #: The least and the greatest value that each value can have; intervals end there.
 POSSIBLE = {
@@ -65,6 +68,26 @@ def with_mean_V(metrics: pd.DataFrame) -> pd.DataFrame:
     steps = since_the_row_before(metrics)
     weighted = (steps * metrics["V"]).groupby(metrics["run"]).cumsum()
     return metrics.assign(V_mean=weighted / steps.groupby(metrics["run"]).cumsum())
+
+
+def with_best(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The last evaluation of every run with ``best``: the highest accuracy that the run reached.
+
+    Only evaluations on the whole test set count: the best of many noisy ones would be too high.
+    ``best`` is NaN for a diverged run.
+    """
+    last = final(metrics)
+    whole = metrics[on_whole_test_set(metrics)]
+    best = last["run"].map(whole.groupby("run")["accuracy"].max())
+    return last.assign(best=best.where(~last["diverged"]))
+
+
+def on_whole_test_set(metrics: pd.DataFrame) -> pd.Series:
+    """Whether an evaluation used all test images: the last one of a run always does."""
+    if "eval_images" not in metrics:
+        return pd.Series(True, index=metrics.index)
+    at_end = metrics["step"] == metrics.groupby("run")["step"].transform("max")
+    return at_end | (metrics["eval_images"].fillna(0) == 0)
 
 
 def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
@@ -123,7 +146,7 @@ def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
                 {
                     **dict(zip(by, keys, strict=True)),
                     "value": value,
-                    **_interval(shown, value),
+                    **interval(shown, value),
                     "seeds": len(shown),
                     "diverged": len(group) - len(shown),
                 }
@@ -131,7 +154,11 @@ def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
     return pd.DataFrame(records)
 
 
-def _interval(values: np.ndarray, name: str) -> dict[str, float]:
+def interval(values: np.ndarray, name: str) -> dict[str, float]:
+    """The mean of ``values`` over seeds and its 95 % interval, as ``points`` has those of ``name``.
+
+    Keys: mean, low, high.
+    """
     geometric = name in GEOMETRIC
     if not len(values):
         return dict.fromkeys(("mean", "low", "high"), np.nan)
@@ -143,3 +170,106 @@ def _interval(values: np.ndarray, name: str) -> dict[str, float]:
     shown = np.exp(shown) if geometric else shown
     shown[1:] = shown[1:].clip(*POSSIBLE.get(name, (-np.inf, np.inf)))
     return dict(zip(("mean", "low", "high"), map(float, shown), strict=True))
+
+
+# Correlation of the synchronization index V with a score, over runs and within seeds.
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A correlation within a seed, pooled over seeds as the mean of Fisher's z."""
+
+    #: tanh of the mean z.
+    r: float
+    #: The ends of the 95 % interval; NaN if there is none.
+    low: float
+    high: float
+    #: The seeds with a correlation.
+    seeds: int
+
+
+def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Correlation of log V with ``score`` over the runs of each seed, which share a partition.
+
+    ``ends`` has a row for each run. Columns, indexed by seed: runs; r, Pearson's; z, Fisher's
+    artanh(r); slope, the change of ``score`` when V grows by the factor e, by least squares. NaN
+    where fewer than three runs of a seed differ. Diverged runs and runs with V = 0 are left out.
+    """
+    records = {}
+    for seed, rows in ends[on_log_axis(ends, score)].groupby("seed"):
+        log_V, values = np.log(rows["V"]), rows[score]
+        r = pearson(log_V, values)[0]
+        straight = 1 - abs(r) < ROUNDING
+        records[seed] = {
+            "runs": len(rows),
+            "r": r,
+            "z": np.copysign(np.inf, r) if straight else np.arctanh(r),
+            "slope": r * values.std() / log_V.std() if np.isfinite(r) else np.nan,
+        }
+    index = pd.Index(sorted(ends["seed"].unique()), name="seed")
+    return pd.DataFrame.from_dict(
+        records, orient="index", columns=["runs", "r", "z", "slope"], dtype=float
+    ).reindex(index)
+
+
+def pooled_correlation(by_seed: pd.DataFrame) -> Pooled:
+    """The correlations of ``within_seeds``, pooled over seeds."""
+    z = by_seed["z"].dropna().to_numpy()
+    if not len(z):
+        return Pooled(np.nan, np.nan, np.nan, 0)
+    if not np.isfinite(z).all():
+        return Pooled(float(np.tanh(z.mean())), np.nan, np.nan, len(z))
+    estimated = estimate(z)
+    low, high = estimated.mean - estimated.half_width, estimated.mean + estimated.half_width
+    return Pooled(*(float(np.tanh(end)) for end in (estimated.mean, low, high)), len(z))
+
+
+def correlations(ends: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Correlation of log V with the accuracy of the runs of each group ``by``.
+
+    Over all runs: Pearson's r with its 95 % interval, and Spearman's ρ with its p-value. Within a
+    seed, where all runs have the same partition: Pearson's r, pooled over seeds, with its 95 %
+    interval. Diverged runs and runs with V = 0 are left out.
+    """
+    names = "runs pearson pearson_low pearson_high spearman spearman_p"
+    names += " within_seed within_seed_low within_seed_high seeds"
+    records = []
+    for keys, rows in ends.groupby(by, sort=False):
+        rows = rows[on_log_axis(rows)]
+        log_V, accuracy = np.log(rows["V"]), rows["accuracy"]
+        over_all = *pearson(log_V, accuracy), *spearman(log_V, accuracy)
+        within = astuple(pooled_correlation(within_seeds(rows, "accuracy")))
+        records.append((*keys, len(rows), *over_all, *within))
+    return pd.DataFrame(records, columns=[*by, *names.split()])
+
+
+def on_log_axis(rows: pd.DataFrame, score: str = "accuracy") -> pd.Series:
+    """Whether a run has a finite ``score`` and a finite, positive V."""
+    return np.isfinite(rows[score]) & np.isfinite(rows["V"]) & (rows["V"] > 0)
+
+
+def pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
+    """Pearson's r and its 95 % interval; NaN if undefined (no interval if r is ±1)."""
+    from scipy.stats import pearsonr
+
+    if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
+        return np.nan, np.nan, np.nan
+    test = pearsonr(x, y)
+    r = float(test.statistic)
+    straight = 1 - abs(r) < ROUNDING
+    low, high = test.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
+    return r, float(low), float(high)
+
+
+def spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
+    """Spearman's ρ and its p-value; NaN if undefined.
+
+    SciPy's p-value uses a t distribution, which gives 0 at |ρ| = 1. It is at least 2/n!, since two
+    of the n! orders are as extreme.
+    """
+    from scipy.stats import spearmanr
+
+    if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
+        return np.nan, np.nan
+    found = spearmanr(x, y)
+    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ngo.analysis.graphs import of_graphs
+from ngo.analysis.consensus import of_graphs
 from ngo.common.lazy import Table, np, pd, torch
 from ngo.gossip.mixing_matrix import MixingMatrix, algebraic_connectivity
 
@@ -21,7 +21,7 @@ CHOSEN = "chosen_accuracy"
 #: Settings that follow from sampled ones: log(γw)/(2 − 2p), the logarithm of the amplitude of a
 #: two-cycle on an edge of the mean weight w (``bounds.chatter_V``), and γ(1 − λ₂), with λ₂ the
 #: second largest eigenvalue of the mixing matrix. Of a random graph, w and the matrix are the means
-#: of ``graphs.DRAWS`` draws.
+#: of ``consensus.DRAWS`` draws.
 DERIVED = CHATTER_FLOOR, GAMMA_GAP = "chatter_floor", "gamma_gap"
 
 

@@ -100,7 +100,7 @@ def _command(entry: Measurement) -> click.Command:
         chosen = entry.options(**{name: values.pop(name) for name in known})
         with _inputs(entry, values) as inputs:
             table = entry.measure(chosen, **inputs)
-        from ngo.analysis.results import write
+        from ngo.analysis.table_files import write
 
         write(table, out, started)
         click.echo(f"{len(table):,} rows → {out}")

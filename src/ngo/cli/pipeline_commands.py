@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.analysis.universes import in_universes
 from ngo.cli.log import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
@@ -104,7 +104,7 @@ def aggregate(
     else:
         known = plan(read_config(configs)).universes if configs else {}
         one_of("universes", universes, known)
-        results.write(in_universes(table.to_pandas(use_threads=False), known[universes]), out)
+        table_files.write(in_universes(table.to_pandas(use_threads=False), known[universes]), out)
     rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
     diverged = len({run for run, failed in rows if failed})
     counts = f"{len(table['run'].unique())} runs, {len(table)} evaluations, {diverged} diverged"
@@ -117,7 +117,7 @@ def aggregate(
 @table_option
 def classes(partitions: tuple[Path, ...], ids: tuple[str, ...], out: Path) -> None:
     """Count the samples per class and worker of partition files."""
-    results.write(results.class_counts(partitions, ids or None), out)
+    table_files.write(table_files.class_counts(partitions, ids or None), out)
     click.echo(f"{len(partitions)} files of partitions → {out}")
 
 

@@ -63,6 +63,5 @@ def _measured(options: ConsensusOptions, p: float, delay: int) -> Table:
     run = simulate(X0, matrices, p, options.gamma, options.rounds, delay)
     index = pd.MultiIndex.from_product([range(len(run.V)), range(n)], names=["round", "worker"])
     table = index.to_frame(index=False).assign(x=run.states.numpy().ravel())
-    facts = {"p": p, "delay": delay, "topology": options.topology, "workers": n}
-    facts |= {"gamma": options.gamma}
-    return pd.DataFrame({**facts, **table, "V": run.V.numpy()[table["round"]]})
+    table = table.assign(V=run.V.numpy()[table["round"]], p=p, delay=delay, workers=n)
+    return table.assign(topology=options.topology, gamma=options.gamma)[[*COLUMNS]]

@@ -169,11 +169,11 @@ def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed
     V = disturbed_rounds(X0, matrix_at, take, disturbance, rounds, seed).numpy()
     recorded = np.geomspace(1, rounds, options.points).round().astype(int)
     shown = np.unique(np.concatenate([[0], recorded]))
-    facts = {"disturbance": kind, "strength": strength, "coupling": mix.coupling}
-    facts |= {"topology": mix.topology, "workers": n, "p": mix.p, "gamma": mix.gamma}
-    facts |= {"seed": seed, "early": options.early, "V_early": V[options.early]}
+    facts = {"disturbance": kind, "strength": strength, **asdict(mix), "workers": n, "seed": seed}
+    facts |= {"early": options.early, "V_early": V[options.early]}
     facts |= {"V_settled": V[-max(1, rounds // 4) :].mean()}
-    return pd.DataFrame({**facts, "round": shown, "messages": np.array(sent)[shown], "V": V[shown]})
+    courses = {"round": shown, "messages": np.array(sent)[shown], "V": V[shown]}
+    return pd.DataFrame({**facts, **courses})[[*COLUMNS]]
 
 
 def _fields(p: float, seed: int) -> SimpleNamespace:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
-from ngo.analysis.mixers import Mixer
+from ngo.analysis.best_in_rounds import Mixer
 from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
 from ngo.common.fields import Field, checked, fields_of
 from ngo.common.registries import COUPLINGS, PARTITIONS

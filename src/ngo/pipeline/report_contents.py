@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from ngo.analysis.results import started
+from ngo.analysis.table_files import started
 from ngo.common.registries import PARTITIONS
 from ngo.pipeline.archives.archive import OLDER
 from ngo.pipeline.archives.members import ABOUT

@@ -39,8 +39,8 @@ SHARED = "bounds consensus_dynamics exchange gossip_step mixing_matrix topology"
 MATHEMATICS = tuple(f"ngo/gossip/{name}.py" for name in SHARED.split())
 #: What makes every measured table; tidy tables of runs; figures and verdicts; and pages.
 MEASURED = (*MATHEMATICS, "ngo/measures/measurement.py")
-UNIVERSES = ("ngo/analysis/graphs.py", "ngo/analysis/universes.py")
-TABLES = ("ngo/analysis/results.py", "ngo/training/tidy.py", "verdicts/files.py")
+UNIVERSES = ("ngo/analysis/consensus.py", "ngo/analysis/universes.py")
+TABLES = ("ngo/analysis/table_files.py", "ngo/training/tidy.py", "verdicts/files.py")
 JOINED = (*MATHEMATICS, *UNIVERSES, *TABLES)
 DRAWN = (
     *(*JOINED, "ngo/analysis", "ngo/data/heterogeneity.py", "ngo/theorems/table.py", "ngo/plots"),

@@ -114,13 +114,15 @@ def save(
 ) -> Saved:
     """Write ``OUT/figures/NAME.png`` (pdf, csv) and ``OUT/tables/NAME.csv`` (md, tex, html).
 
-    ``out`` is the folder of a tier, and has its name.
-    ``numbers`` are all numbers, or those of each output by its name, in full precision;
-    ``printed`` are the texts of each table, in the same way. ``notes`` stand below the figure and
-    ``caption`` above a table. Each is followed by what made it: the tier, and the data and values
-    of ``runs``, the tidy tables that were read (by name: those of all that claims are about).
-    ``stands_for`` is the data set that the paper used; by default, the only one of the paper's
-    numbers in the file ``reference``, or else the one that each data set stands in for.
+    ``out`` is the folder of a tier, and has its name. ``numbers`` are in full precision: one table,
+    or one for each output by its name. ``printed`` has the texts of each table, in the same way.
+
+    ``notes`` are printed below the figure, and ``caption`` above a table. A sentence is added on
+    what made them: the tier, and the data and values of ``runs``, the tidy tables that were read.
+    (Tables by name are all that claims are about; then it names the tier alone.)
+
+    ``stands_for`` is the data set that the paper used. By default it is the only one in the file
+    ``reference`` of the paper's numbers, or else the one that each data set stands in for.
     """
     if stands_for is None and reference:
         stands_for = sole_dataset(reference)
@@ -187,8 +189,8 @@ def save_figure(figure: Figure, stem: str | Path, shown: pd.DataFrame) -> Path:
             axis.set_axis_off()
         mark_outside(axis)
     caption = " ".join(figure.get_supxlabel().split()) or None
-    told = {DESCRIPTION: caption, CAPTION_SHARE: _caption_share(figure)}
-    undated = {"png": {"Software": None, **told}, "pdf": {"CreationDate": None}}
+    about = {DESCRIPTION: caption, CAPTION_SHARE: _caption_share(figure)}
+    undated = {"png": {"Software": None, **about}, "pdf": {"CreationDate": None}}
     for kind, metadata in undated.items():
         with atomic_file(f"{stem}.{kind}") as temporary:
             figure.savefig(temporary, metadata=metadata)
@@ -236,40 +238,28 @@ def legend(figure: Figure, *axes: Axes) -> None:
 def titles(axes: Iterable[Axes], *names: str) -> None:
     """A title for each panel, with its letter: ``(a) accuracy``. Without names, those it has."""
     axes = [*axes]
-    told = names or [axis.get_title() for axis in axes]
-    for letter, axis, name in zip(ascii_lowercase, axes, told, strict=False):
+    names = names or [axis.get_title() for axis in axes]
+    for letter, axis, name in zip(ascii_lowercase, axes, names, strict=False):
         axis.set_title(f"({letter}) {name}")
 
 
-def spaced_ticks(axis: Axes, values: Iterable[float]) -> None:
-    """Ticks of the x axis at ``values``, with a label where it is not too near to another one."""
-    values = sorted(values)
-    axis.set_xticks(values, _labels(values, values))
+def value_ticks(axis: Axes, values: Iterable[float], base: float | None = None) -> None:
+    """Ticks of the x axis at ``values`` only; with a ``base``, the axis is logarithmic.
 
-
-def _labels(values: Sequence[float], places: Sequence[float]) -> list[str]:
-    """A label for the ends of ``values``, and for all that are not too near to another label.
-
-    ``places`` are where they lie on the axis.
+    The ends have a label, and so has every tick that is not too near to another label.
     """
+    values = places = sorted(values)
+    if base:
+        axis.set_xscale("log", base=base)
+        axis.set_xticks([], minor=True)
+        places = [math.log(value) for value in values]
     shown = {*places[:1], *places[-1:]}
     room = LABEL_ROOM * (max(shown, default=0) - min(shown, default=0))
     for place in places[1:-1]:
         if min(abs(place - other) for other in shown) >= room:
             shown.add(place)
     pairs = zip(values, places, strict=True)
-    return [f"{value:g}" if place in shown else "" for value, place in pairs]
-
-
-def value_ticks(axis: Axes, values: Iterable[float], base: float = 10) -> None:
-    """A logarithmic x axis with ticks at ``values`` only.
-
-    The ends have a label, and so has every tick that is not too near to another label.
-    """
-    values = sorted(values)
-    axis.set_xscale("log", base=base)
-    axis.set_xticks(values, _labels(values, [math.log(value) for value in values]))
-    axis.set_xticks([], minor=True)
+    axis.set_xticks(values, [f"{value:g}" if place in shown else "" for value, place in pairs])
 
 
 def speedup_axis(axis: Axes, counts: Sequence[int]) -> None:
@@ -307,11 +297,11 @@ Mark = tuple[float, float, Line2D]
 
 
 def mark_outside(axis: Axes) -> None:
-    """Mark each drawn point that is outside the axes: a triangle at the edge, and its number.
+    """Mark each drawn point outside the axes with a triangle at the edge and its value.
 
-    A curve without a marker at each point has one mark for each part that is outside, where it is
-    farthest. Marks are hollow where markers are. What a log axis can't show is left out, and so are
-    lines that are ``PREDICTED`` or belong to the panel, such as one across it.
+    Where a curve has no marker at each point, each part of it outside gets one mark, at the point
+    farthest out. A mark is hollow if its marker is. No mark is made for values that a log axis
+    can't show, for ``PREDICTED`` lines, and for lines across the panel.
     """
     axis.set(xlim=axis.get_xlim(), ylim=axis.get_ylim())
     covers = [patch for patch in axis.patches if patch.get_gid() == COVER]
@@ -348,13 +338,13 @@ def _mark_edge(axis: Axes, k: int, side: int, at: float, marks: list[Mark]) -> N
         axis.plot(*((place, at) if k else (at, place)), **look, clip_on=False)
     for pile in piles(axis, marks):
         place, values = pile[0][0], sorted(value for _, value, _ in pile)
-        told = {short(value): line.get_markeredgecolor() for _, value, line in pile}
-        if len(told) > STACKED:
+        numbers = {short(value): line.get_markeredgecolor() for _, value, line in pile}
+        if len(numbers) > STACKED:
             lines = [short(values[0]), f"to {short(values[-1])}"][:: 1 if side else -1]
-            told = dict.fromkeys(lines, "0.3")  # from the edge on
+            numbers = dict.fromkeys(lines, "0.3")  # from the edge on
         inwards = -1 if side else 1
         near = int(place > 0.85) - int(place < 0.15) if k else -inwards  # which end it is at
-        for row, (text, colour) in enumerate(told.items()):
+        for row, (text, colour) in enumerate(numbers.items()):
             axis.annotate(
                 text,
                 (place, at) if k else (at, place),

@@ -80,8 +80,7 @@ def _values(runs: pd.DataFrame) -> list[str]:
     if {"workers", "eval_workers"} <= set(runs):
         scored = runs["eval_workers"].where(runs["eval_workers"] > 0, EVALUATED)
         if len(some := scored[scored < runs["workers"]]):
-            told = span(some, "{:,.6g}", "–")
-            stated.append(f"evaluations score {told} of the workers")
+            stated.append(f"evaluations score {span(some, '{:,.6g}', '–')} of the workers")
     return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in stated]
 
 
@@ -122,8 +121,8 @@ def intervals(runs: pd.DataFrame, *, geometric: bool = True) -> str:
     seeds = runs["seed"].nunique()
     if seeds == 1:
         return ""
-    told, log = (MEANS, GEOMETRIC) if seeds < FEWEST else (BANDS, GEOMETRIC + OF_LOGARITHM)
-    return f"{told}{log if geometric else ''}."
+    words, log = (MEANS, GEOMETRIC) if seeds < FEWEST else (BANDS, GEOMETRIC + OF_LOGARITHM)
+    return f"{words}{log if geometric else ''}."
 
 
 def diverged(runs: pd.DataFrame, *, means: bool = True) -> str:
@@ -152,6 +151,6 @@ def classes(runs: pd.DataFrame) -> str:
     for name, group in runs.groupby("dataset", sort=True):
         covered, total = group["classes_covered"], DATASETS[name].classes
         if total and covered.min() < total:
-            told = f"{span(covered)} of {name}'s {total} classes"
-            sentences.append(f"The workers' samples cover {told}.")
+            share = f"{span(covered)} of {name}'s {total} classes"
+            sentences.append(f"The workers' samples cover {share}.")
     return " ".join(sentences)

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ngo import plots
-from ngo.analysis.combinations import TUNED
-from ngo.analysis.comparisons import CRITERIA
-from ngo.analysis.mixers import LINEAR
+from ngo.analysis.best_in_rounds import LINEAR
+from ngo.analysis.best_in_training import TUNED
+from ngo.analysis.comparisons import ACCURACY, CRITERIA, KEYS, best_settings
 from ngo.plots import captions
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus
@@ -57,8 +57,8 @@ def digits(table: pd.DataFrame) -> tuple[Sequence[int], Sequence[int]]:
 def diverged(table: pd.DataFrame) -> dict[str, pd.Series]:
     """The column with the number of diverged runs, ``1 of 5``, in rows with one; none without."""
     lost = table["diverged"] > 0
-    told = table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
-    return {"Diverged": told.where(lost, "")} if lost.any() else {}
+    counts = table["diverged"].astype(str) + " of " + table["seeds"].astype(str)
+    return {"Diverged": counts.where(lost, "")} if lost.any() else {}
 
 
 def with_decimals(values: pd.Series, decimals: Sequence[int], *, plus: bool = False) -> list[str]:
@@ -75,6 +75,49 @@ def with_interval(
     return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]
 
 
+def print_tuned(table: pd.DataFrame) -> pd.DataFrame:
+    """The printed form of a ``comparison_table`` of each method at its own best p and γ.
+
+    ``table`` also has the columns of ``comparisons.best_settings``, and the paper's difference in
+    ``paper_ngo_minus_gossip``.
+    """
+    ours, theirs = digits(table)
+    return pd.DataFrame(
+        {
+            **cell(table),
+            "Best p": list(map(with_edge, table["p"], table["p_edge"])),
+            "Best γ": list(map(with_edge, table["gamma"], table["edge"])),
+            "Held out": with_interval(table, "held_out", ours),
+            "Test": with_interval(table, "consensus", ours),
+            "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
+            "NGO − gossip, paper": with_decimals(
+                table["paper_ngo_minus_gossip"], theirs, plus=True
+            ),
+            **diverged(table),
+        }
+    )
+
+
+def print_grid(grid: pd.DataFrame) -> pd.DataFrame:
+    """``comparisons.tuning_grid`` as printed: a row for each cell and p, a column for each γ.
+
+    Centralized training, which has neither, is left out.
+    """
+    grid = grid.dropna(subset="gamma").reset_index(drop=True)
+    best = set(best_settings(grid).index)
+    accuracies = with_interval(grid, "test", ACCURACY.digits[0])
+    grid["shown"] = [
+        f"{row.diverged} of {row.seeds} diverged" if row.diverged else text + " *" * (k in best)
+        for k, (row, text) in enumerate(zip(grid.itertuples(), accuracies, strict=True))
+    ]
+    keys = [*KEYS, "p"]
+    rows = grid[keys].drop_duplicates().reset_index(drop=True)
+    printed = {**cell(rows), "p": [f"{p:g}" for p in rows["p"]]}
+    for gamma, own in grid.groupby("gamma"):
+        printed[f"γ = {gamma:g}"] = rows.merge(own, on=keys, how="left")["shown"].fillna(ABSENT)
+    return pd.DataFrame(printed)
+
+
 NOTE = (
     "Each method and coupling at the best of the p, γ and learning rates that were tried: those "
     "with the highest mean accuracy over seeds on training samples that were held out (a value at "
@@ -86,7 +129,7 @@ SYMBOLS = ("p", "γ", "η")
 
 
 def texts(table: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
-    """Notes and caption of a ``combinations.combination_table`` of ``runs``, for ``plots.save``."""
+    """Notes and caption of a ``combination_table`` of ``runs``, for ``plots.save``."""
     caption = (
         f"Test accuracy in percent of the mean model, {captions.mean_over_seeds(runs)}. {NOTE} "
         "Gain: over linear gossip in the same situation, at its own best values, paired by seed. "
@@ -141,7 +184,7 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
 
 
 def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
-    """The printed form of ``combinations.combination_table``.
+    """The printed form of ``best_in_training.combination_table``.
 
     ``further`` columns are named by their headings.
     """
@@ -201,8 +244,8 @@ def _draw_values(
             axis.errorbar(of_mixer[value], y, xerr=of_mixer[f"{value}_ci95"], **marks, **sizes)
             lost = of_mixer["diverged"] > 0  # they have no mean
             for height_of, row in zip(y[lost], of_mixer[lost].itertuples(), strict=True):
-                told = f"× {row.diverged} of {row.seeds} diverged"
+                text = f"× {row.diverged} of {row.seeds} diverged"
                 where = {"transform": axis.get_yaxis_transform(), "va": "center"}
-                axis.text(0.01, height_of, told, color=marks["color"], **where)
+                axis.text(0.01, height_of, text, color=marks["color"], **where)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(len(names) - 0.4, -0.6)

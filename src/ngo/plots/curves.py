@@ -1,4 +1,4 @@
-"""Curves and markers in panels: means over seeds, a scatter of runs, and consensus by round."""
+"""What panels show: means over seeds, a scatter of runs, consensus by round, mosaics of images."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.comparisons import TOPOLOGY_ORDER
-from ngo.analysis.correlations import on_log_axis
-from ngo.analysis.seed_means import GEOMETRIC
-from ngo.plots import COVER, log_axis, piles
+from ngo.analysis.consensus import in_columns
+from ngo.analysis.seed_means import GEOMETRIC, on_log_axis
+from ngo.plots import COVER, PREDICTED, log_axis, piles
 from ngo.plots.captions import span
 from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
@@ -96,13 +96,13 @@ def variants(cases: Cases, column: str, label: str, first: Sequence[str] = ()) -
     ``first`` come first, whether they have rows or not. Centralized learning keeps its style.
     """
     others = set(pd.concat([rows[column] for _, rows in cases]).dropna()) - set(first)
-    found: Cases = []
+    styled: Cases = []
     for look, rows in cases:
         names = enumerate([*first, *sorted(others)])
         looks = {value: look.variant(k, label.format(look.label, value)) for k, value in names}
         central = look == METHOD_STYLES["centralized"]
-        found += [(look, rows)] if central else by_method(rows, column, looks)
-    return found
+        styled += [(look, rows)] if central else by_method(rows, column, looks)
+    return styled
 
 
 def beside(cases: Cases, x: str) -> Cases:
@@ -150,6 +150,14 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = (), **labels:
     axis.set(xlim=axis.get_xlim(), **labels)
     if y == "difference":
         axis.axhline(0, color="0.6", lw=0.6, zorder=0)
+
+
+def predicted(axis: Axes, cases: Cases, x: str) -> None:
+    """Draw what theory predicts of each case as a dotted line, where it is on the axis."""
+    axis.autoscale(False)
+    for style, rows in cases:
+        rows = rows.sort_values(x)
+        axis.plot(rows[x], rows["mean"], ":", color=style.colour, lw=1, gid=PREDICTED)
 
 
 def _draw(
@@ -251,12 +259,12 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
         several = piles(axis, zip(places, *counts, strict=True))
         for pile in several:
             _, *numbers = zip(*pile, strict=True)
-            told = " of ".join(span(pd.Series(number)) for number in numbers)
+            counts = " of ".join(span(pd.Series(number)) for number in numbers)
             before = len(several) == 1 and pile[-1][0] > 0.7  # there is more room
             end = (pile[0] if before else pile[-1])[0], height * (k + 0.5)
             where = {"xycoords": axis.transAxes, "textcoords": "offset points", "va": "center"}
             where |= {"ha": "right", "xytext": (-3, 0)} if before else {"xytext": (3, 0)}
-            axis.annotate(told, end, color=style.colour, zorder=3, **where)
+            axis.annotate(counts, end, color=style.colour, zorder=3, **where)
     top = height * len(lost) + ROW
     look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4, "gid": COVER}
     axis.add_patch(Rectangle((0, 0), 1, top, **look))  # over predicted lines
@@ -303,8 +311,8 @@ def scatter(
     if lost := int((~shown).sum()):
         bottom, top = axis.get_ylim()
         axis.set_ylim(bottom, top + 0.1 * (top - bottom))
-        told = f"× {lost} of {len(rows)} diverged"
-        axis.text(0.5, 0.99, told, transform=axis.transAxes, ha="center", va="top")
+        text = f"× {lost} of {len(rows)} diverged"
+        axis.text(0.5, 0.99, text, transform=axis.transAxes, ha="center", va="top")
 
 
 def _clipped(values: pd.Series) -> pd.Series:
@@ -337,3 +345,50 @@ def coupling_style(p: float) -> Style:
         name, method = ("sublinear", "ngo") if p < 1 else ("linear", "gossip")
         return METHOD_STYLES[method].named(name)
     return Style("superlinear", COLOURS[2], ":", "^")
+
+
+# Mosaics of images: originals, reconstructions, and generations on each worker.
+
+
+def images(samples: pd.DataFrame, kind: str, worker: int) -> np.ndarray:
+    """The images of a kind and a model, uint8 ``[images, height, width, channels]``.
+
+    ``samples`` are ``pixel_rows`` of images of one shape.
+    """
+    axes = ["image", "channel", "row"]
+    rows = samples[(samples["kind"] == kind) & (samples["worker"] == worker)].sort_values(axes)
+    pixels = rows.filter(regex=r"^x\d+$").dropna(axis=1).to_numpy(np.uint8)
+    return pixels.reshape(*(rows[axes].max() + 1), -1).transpose(0, 2, 3, 1)
+
+
+def draw_generations(axis: Axes, samples: pd.DataFrame, rows: int) -> None:
+    """Draw the images generated from the first ``rows`` codes (rows) by each worker (columns)."""
+    workers = int(samples["worker"].max()) + 1
+    columns = np.stack([images(samples, "generation", worker) for worker in range(workers)], 1)
+    draw_mosaic(axis, list(columns[:rows]))
+    size = columns.shape[3] + 1
+    axis.set_xticks(size * (np.arange(workers) + 0.5), range(workers))
+    axis.set(xlabel="worker")
+
+
+def draw_mosaic(axis: Axes, rows: list[np.ndarray]) -> None:
+    """Draw rows of images ``[images, height, width, channels]``, separated by white lines."""
+    most = max(map(len, rows))
+    lines = [((0, most - len(row)), (0, 1), (0, 1), (0, 0)) for row in rows]
+    white = [np.pad(row, at, constant_values=255) for row, at in zip(rows, lines, strict=True)]
+    canvas = np.concatenate([np.concatenate([*row], axis=1) for row in white])[:-1, :-1]
+    grey = canvas.shape[2] == 1
+    axis.imshow(canvas[..., 0] if grey else canvas, cmap="gray", vmin=0, vmax=255)
+    axis.set(xticks=[], yticks=[])
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+
+
+def pixel_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """``samples.samples_table`` with one table row per row of pixels: columns x0, x1, …
+
+    Runs stay in their order.
+    """
+    rows = in_columns(table, "column", "value")
+    place = {run: k for k, run in enumerate(table["run"].unique())}
+    return rows.sort_values("run", key=lambda runs: runs.map(place), kind="stable")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.common.files import check_readable
 from ngo.report.findings import Findings
 from verdicts import judgement
@@ -162,7 +162,7 @@ def tally(records: Sequence[Mapping], *keys: str) -> str:
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
         values.append(UNKNOWN if value in (None, "") else str(value))
-    return results.tally(values) if len(set(values)) > 1 else (values or [UNKNOWN])[0]
+    return table_files.tally(values) if len(set(values)) > 1 else (values or [UNKNOWN])[0]
 
 
 def seeds(values: Iterable[int]) -> str:

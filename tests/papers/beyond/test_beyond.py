@@ -10,7 +10,7 @@ from made_up_combinations import combinations
 from runs import digits_run
 
 from ngo.analysis.network_time import NetworkModel, priced
-from ngo.analysis.results import class_counts
+from ngo.analysis.table_files import class_counts
 from ngo.data.heterogeneity import hellinger_to_global
 from ngo.data.partition import samples_by_class
 from ngo.training.partition_file import draw, write

@@ -9,7 +9,7 @@ from figure_files import made
 from made_up_rounds import by_gamma
 from made_up_rounds import made as rounds
 
-from ngo.analysis.mixers import comparison, with_theory
+from ngo.analysis.best_in_rounds import comparison, with_theory
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 

@@ -30,7 +30,8 @@ from made_up import (
 )
 from made_up_speed import speeding_up, throughputs
 
-from ngo.analysis.seed_means import part, scores
+from ngo.analysis.budgets import speedup_means, steps_to_targets
+from ngo.analysis.seed_means import part, scores, with_best
 from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
@@ -84,7 +85,6 @@ def test_the_panels_show_the_best_accuracy_and_the_difference():
 
 
 def test_evaluations_on_a_part_of_the_test_set_are_never_the_best():
-    with_best = functions("fig7").with_best
     rows = scores(metrics(run(0.5, seed=0)))  # 10, 60, 50 %
     assert with_best(rows)["best"].tolist() == pytest.approx([60])
     assert with_best(rows.assign(eval_images=0))["best"].tolist() == pytest.approx([60])
@@ -187,8 +187,6 @@ def test_the_pooled_correlation_differs_from_that_within_a_seed():
     assert actual["runs"] == 18
 
 
-figA2 = functions("figA2")
-
 TARGETS = {"early": 50, "late": 80}
 
 
@@ -206,12 +204,12 @@ def test_the_panels_show_steps_and_speed_up():
 def test_a_run_that_never_gets_there_is_no_point():
     lost = speeding_up()
     short = (lost["method"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
-    actual = figA2.steps_to_targets(lost[~short], TARGETS)
+    actual = steps_to_targets(lost[~short], TARGETS)
     late = actual[(actual["target"] == "late") & (actual["method"] == "ngo")]
     late = late[late["workers"] == 2].set_index("seed")
     assert late["steps"].tolist() == pytest.approx([20, 20, math.inf])
     assert late["speedup"].tolist() == pytest.approx([4, 4, 0])
-    means = figA2.speedup_means(actual).set_index(["target", "method", "workers"])
+    means = speedup_means(actual).set_index(["target", "method", "workers"])
     row = means.loc[("late", "ngo", 2)]
     assert (row["seeds"], row["reached"]) == (3, 2)
     assert math.isnan(row["steps"])
@@ -230,7 +228,7 @@ def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
 
 
 def test_means_are_over_seeds_and_v_is_geometric():
-    actual = fig2.alignment(aligned(), "cosine", log=False)
+    actual = fig2.alignment(aligned(), "cosine")
     workers, mean = actual["workers"], actual["mean"]
     assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
     assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
@@ -278,7 +276,7 @@ def test_couplings_are_named_whatever_the_method():
         run(0.5, method="local_sgd", p=1.0, gamma=1, local_steps=5),
         run(0.5, method="centralized", local_steps=None),
     )
-    actual = functions("fig6").with_coupling(rows).drop_duplicates("run")
+    actual = executed("fig6", rows, count=1)["every"].drop_duplicates("run")
     assert actual["coupling"].tolist() == [
         "gossip", "averaging", "ngo, whole steps", "gossip", "ngo", "averaging", "centralized",
     ]  # fmt: skip

@@ -18,6 +18,7 @@ from made_up import (
 )
 from small_theory import OPTIONS
 
+from ngo.analysis.budgets import hitting_table
 from ngo.theorems.table import table_of
 from verdicts.registry import UserError
 
@@ -115,8 +116,7 @@ def test_a_run_that_never_reaches_its_target_counts():
         + [run("s", "gossip", [2, 1.2, 0.4, 0.4], partition="shards")],
         ignore_index=True,
     )  # fmt: skip
-    hit = functions("tableA1").with_first_hitting(metrics, TARGETS)
-    table = functions("tableA1").hitting_table(hit, TABLE_A1)
+    table = hitting_table(metrics, TARGETS, TABLE_A1)
     iid = table[table["partition"] == "iid"].set_index("method")
     assert iid.loc["gossip", ["consensus", "reached", "seeds"]].tolist() == [math.inf, 1, 3]
     assert iid.loc["ngo", ["consensus", "reached", "seeds"]].tolist() == [0.5, 3, 3]

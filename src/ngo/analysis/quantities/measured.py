@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ngo.analysis import consensus
-from ngo.analysis.mixers import SITUATION, Mixer, best_rows, ends, with_mixers
+from ngo.analysis.best_in_rounds import SITUATION, Mixer, best_rows, ends, with_mixers
 from ngo.analysis.quantities.theorems import FACTOR
 from ngo.common.lazy import Numbers, Table, pd
 from verdicts import final
@@ -274,9 +274,10 @@ def settled_ratio(
 ) -> Numbers:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
-    The best are found on half of the seeds, and the others compared (``mixers.best_rows``). A
-    mean over the situations (disturbance, strength, topology) in which both were measured. A seed
-    in which one side diverged is ±inf, against it; one in which both did has no number.
+    The best are found on half of the seeds, and the others compared
+    (``best_in_rounds.best_rows``). A mean over the situations (disturbance, strength, topology) in
+    which both were measured. A seed in which one side diverged is ±inf, against it; one in which
+    both did has no number.
     """
     chosen = ends(best_rows(with_mixers(rows), value)).set_index([*SITUATION, "seed"])
     logs = np.log(chosen[value].astype(float).fillna(np.inf))  # it diverged

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
 
-from ngo.analysis import results
+from ngo.analysis import table_files
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import exclusive_lock, writable_folder
 from ngo.pipeline.archives import finished_runs, members
@@ -93,7 +93,7 @@ def _joined(archive: Archive, planned: Plan, name: str) -> bytes:
     table = joined([(run.columns, run.facts) for run in runs])
     if (universes := planned.universes.get(name)) is None:
         return as_parquet(table)
-    return results.as_parquet(in_universes(table.to_pandas(use_threads=False), universes))
+    return table_files.as_parquet(in_universes(table.to_pandas(use_threads=False), universes))
 
 
 def unpack(archive: Archive, planned: Plan, out: str | Path) -> Path:

@@ -30,13 +30,13 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from ngo.common.plugins import load
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, read_run, revisions
 from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
-from ngo.common.plugins import load
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec, flags_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ngo.analysis.mixers import LINEAR, mixers
+from ngo.analysis.best_in_rounds import LINEAR, mixers
 from ngo.analysis.seed_means import check_apart, over_seeds
 from ngo.common.lazy import pd
 from verdicts import final

@@ -1,4 +1,4 @@
-"""Tables of measurements and of partitions, and tallies of what runs have in common."""
+"""Files of tidy tables, counts of the classes in files of partitions, and tallies of runs."""
 
 from __future__ import annotations
 

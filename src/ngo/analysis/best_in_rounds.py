@@ -55,6 +55,14 @@ def mixers(table: pd.DataFrame) -> pd.Series:
     return table["coupling"].replace("power", NGO).mask(linear, LINEAR)
 
 
+def linear_or_not(metrics: pd.DataFrame) -> pd.Series:
+    """The coupling of each row as one of the paper's methods, late or with local steps or not.
+
+    A linear coupling (p = 1) is ``gossip``, another ``ngo``; a method without one is itself.
+    """
+    return metrics["method"].mask(metrics["p"].notna(), "ngo").mask(metrics["p"] == 1, "gossip")
+
+
 def ends(table: pd.DataFrame) -> pd.DataFrame:
     """One row for each case and seed: the last recorded round."""
     return table[table["round"] == table["round"].max()]
