@@ -11,8 +11,6 @@ from small_archives import (
     THEORY,
     forged,
     forged_table,
-    in_this_process,
-    members_in,
     train,
     verified,
 )
@@ -64,14 +62,6 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     train(folder, measured=True)
     return folder
-
-
-@pytest.fixture
-def own(trained, tmp_path, monkeypatch):
-    """The members of an archive of these; runs and cases are made again in this process."""
-    monkeypatch.chdir(trained)
-    in_this_process(monkeypatch, tmp_path)
-    return members_in(trained)
 
 
 def unmade(members, code=1):
