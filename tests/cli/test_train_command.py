@@ -154,9 +154,7 @@ def test_the_default_model_classifies_if_one_that_fits_does():
 SINE, VAE = ["--dataset", "sine"], ["--dataset", "digits", "--task", "vae"]
 
 
-@pytest.mark.parametrize(
-    ("how", "model", "task"), [(SINE, "toy_net", "regression"), (VAE, "mnist_vae", "vae")]
-)
+@cases("how, model, task", (SINE, "toy_net", "regression"), (VAE, "mnist_vae", "vae"))
 def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model, task):
     ngo("train", *how, "--workers", "2", "--batch-size", "4", "--epochs", "1e-3", "--out", tmp_path)
     spec = json.loads((tmp_path / "run.json").read_text())["spec"]

@@ -58,9 +58,8 @@ class Laboratory(Clone):
     def __init__(self, root: Path, **overlay: object) -> None:
         super().__init__(root)
         resources = {"train": SMALL, "measure": SMALL}
-        (root / "test.yaml").write_text(
-            yaml.safe_dump({**OVERLAY, "resources": resources, **overlay})
-        )
+        config = {**OVERLAY, "resources": resources, **overlay}
+        (root / "test.yaml").write_text(yaml.safe_dump(config))
 
     def submit(self, *arguments: str, **how: object) -> str:
         return self.snakemake(*arguments, *PROFILE, **how)
@@ -97,9 +96,8 @@ def test_every_job_has_its_record(made):
     assert {one.state for one in made.records} == {"COMPLETED"}
     trained = of_rule(made.records, "train")
     assert len(trained) == 2  # a seed each
-    assert {(one.partition, one.gpus, one.minutes) for one in trained} == {
-        ("gpu", "gres:gpu:1", "30:00")
-    }
+    places = {(one.partition, one.gpus, one.minutes) for one in trained}
+    assert places == {("gpu", "gres:gpu:1", "30:00")}
     others = [one for one in made.records if one not in trained]
     assert {(one.partition, one.gpus) for one in others} == {("main", "N/A")}
     for rule in ("partition", "measure", "classes", "aggregate", *TARGETS):

@@ -10,9 +10,8 @@ import pytest
 import yaml
 from clone import REPOSITORY, Clone, assert_one_line
 
-EXAMPLES = sorted(
-    str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("examples/plugins/*.py")
-)
+PLUGINS = REPOSITORY.glob("examples/plugins/*.py")
+EXAMPLES = sorted(str(path.relative_to(REPOSITORY)) for path in PLUGINS)
 FLOWERS = {"dataset": "flowers", "model": "flower_net", "partition": "blocks", "workers": 4}
 COMPARE = [
     {"method": "gossip", "topology": ["ring", "cliques"]},
@@ -130,9 +129,8 @@ def test_a_changed_plugin_reruns_what_uses_it(clone):
         assert "own" in (clone.root / f"results/runs/{again.split()[0]}/run.json").read_text()
         assert clone.planned("mine") == {}
         (clone.root / "other.py").write_text("NAME = 1\n")
-        (clone.root / "test.yaml").write_text(
-            yaml.safe_dump({**OWN_MODEL, "plugins": ["mine.py", "other.py"]})
-        )
+        more = {**OWN_MODEL, "plugins": ["mine.py", "other.py"]}
+        (clone.root / "test.yaml").write_text(yaml.safe_dump(more))
         assert clone.planned("mine") == {}
 
 
@@ -187,9 +185,8 @@ def test_another_content_is_refused_until_it_is_described_and_reruns_its_runs_al
     clone.snakemake("mine", **data)
     assert clone.planned("mine", **data) == {}
     save(clone.root, seed=1)
-    (clone.root / "marks.yaml").write_text(
-        (clone.root / "marks.yaml").read_text() + "\n# A note.\n"
-    )
+    with (clone.root / "marks.yaml").open("a") as file:
+        file.write("\n# A note.\n")
     assert clone.planned("mine", **data) == {}
     out = clone.snakemake("mine", "--forcerun", "train", code=1, **data)
     assert_one_line(out, "data.root: the content of '.*marks.npz' is not the described one")
