@@ -31,10 +31,7 @@ FACTS = {
     "delay": 0,
     "train_samples": 1437, "classes_covered": 10.0, "parameters": 100,
 }  # fmt: skip
-FIXED = {
-    "centralized": {"topology": None, "p": math.nan, "gamma": math.nan},
-    "gossip": {"p": 1.0},
-}
+FIXED = {"centralized": {"topology": None, "p": math.nan, "gamma": math.nan}, "gossip": {"p": 1.0}}
 
 
 def cell(topology, method, scores, *, partition="iid", dataset="mnist", diverged=(), **fields):

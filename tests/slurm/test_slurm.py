@@ -148,10 +148,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
         "seeds": [0],
         "settings": {"tiny": long},
         "training": {
-            "table1": {
-                "settings": ["tiny"],
-                "compare": [{"method": "ngo", "topology": "ring"}],
-            }
+            "table1": {"settings": ["tiny"], "compare": [{"method": "ngo", "topology": "ring"}]}
         },
     }
     target = "results/test/metrics/table1.parquet"

@@ -8,14 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from figure_files import drawn, executed, functions, made
-from made_up import (
-    TABLE1,
-    TABLE_A1,
-    TABLE_S1,
-    TABLE_S2,
-    cell,
-    tuned_runs,
-)
+from made_up import TABLE1, TABLE_A1, TABLE_S1, TABLE_S2, cell, tuned_runs
 from small_theory import OPTIONS
 
 from ngo.theorems.table import table_of

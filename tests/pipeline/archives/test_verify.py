@@ -6,14 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from shipped_plans import planned
-from small_archives import (
-    SPECTRA,
-    THEORY,
-    forged,
-    forged_table,
-    train,
-    verified,
-)
+from small_archives import SPECTRA, THEORY, forged, forged_table, train, verified
 
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
