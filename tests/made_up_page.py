@@ -29,14 +29,8 @@ topics:
   - {title: Nothing, about: No claim., claims: [absent]}
 """
 
-
-PAPER = {
-    "name": "own",
-    "title": "A paper <of> *ours*",
-    "authors": "A. Author",
-    "address": "https://example.org/paper",
-    "claim": "All is well.",
-}
+PAPER = {"name": "own", "title": "A paper <of> *ours*", "authors": "A. Author"}
+PAPER |= {"address": "https://example.org/paper", "claim": "All is well."}
 
 
 def row(claim: str, **values: object) -> Row:

@@ -41,12 +41,9 @@ def test_without_the_data_nothing_is_made_again_and_a_line_says_so(shipped, own,
 
 
 def of_another_version(members, **about):
-    runs = [
-        dataclasses.replace(
-            run, record={**run.record, "about": {**run.record["about"], "code": "x"}}
-        )
-        for run in Archive("own.tar", members).runs.values()
-    ]
+    runs = [*Archive("own.tar", members).runs.values()]
+    records = [{**run.record, "about": {**run.record["about"], "code": "x"}} for run in runs]
+    runs = [dataclasses.replace(run, record=own) for run, own in zip(runs, records, strict=True)]
     described = {**json.loads(members[ABOUT]), **about}
     return {**members, ABOUT: json.dumps(described).encode(), **packed(runs)}
 

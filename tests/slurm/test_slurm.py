@@ -144,13 +144,8 @@ def test_a_job_that_fails_names_its_log(made):
 def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     """It is frozen until Slurm ends it at its wall time, so that no machine is too fast."""
     long = {**OVERLAY["settings"]["tiny"], "epochs": 100, "eval_every": 20}
-    overlay = {
-        "seeds": [0],
-        "settings": {"tiny": long},
-        "training": {
-            "table1": {"settings": ["tiny"], "compare": [{"method": "ngo", "topology": "ring"}]}
-        },
-    }
+    table1 = {"settings": ["tiny"], "compare": [{"method": "ngo", "topology": "ring"}]}
+    overlay = {"seeds": [0], "settings": {"tiny": long}, "training": {"table1": table1}}
     target = "results/test/metrics/table1.parquet"
     local = Laboratory(tmp_path / "local", **overlay)
     local.snakemake(target)
