@@ -111,6 +111,16 @@ def trained(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture
+def own(trained, tmp_path, monkeypatch):
+    """The members of an archive of these; runs and cases are made again in this process."""
+    from small_archives import in_this_process, members_in
+
+    monkeypatch.chdir(trained)
+    in_this_process(monkeypatch, tmp_path)
+    return members_in(trained)
+
+
 @pytest.fixture(scope="session")
 def shipped(tmp_path_factory):
     """The archive of two figures, its configs and their plan; its folder has their inputs."""

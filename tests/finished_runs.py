@@ -34,16 +34,11 @@ def made_up_run(spec, parts: Parts = (), *, rows=3, **record):
     """A finished run with random metrics and special values, as if this code had made it."""
     generator = np.random.default_rng(spec.seed)
     steps = 10 * np.arange(rows)
-    columns = {
-        "step": steps,
-        "epoch": steps / 10,
-        "V": generator.random(rows),
-        "consensus_accuracy": generator.random(rows),
-        "consensus_loss": generator.random(rows),
-        "workers_loss_mean": generator.random(rows),
-        "holdout_loss": np.array([math.nan, -math.nan, math.inf][:rows]),
-        "diverged": np.zeros(rows, bool),
-    }
+    names = ("V", "consensus_accuracy", "consensus_loss", "workers_loss_mean")
+    columns = {"step": steps, "epoch": steps / 10}
+    columns |= {name: generator.random(rows) for name in names}
+    columns["holdout_loss"] = np.array([math.nan, -math.nan, math.inf][:rows])
+    columns["diverged"] = np.zeros(rows, bool)
     final = {name: float(column[-1]) for name, column in columns.items()}
     about = {
         "run": spec.id, "version": "1", "code": results_version(spec), "torch": "2.0",

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -44,6 +45,12 @@ def finished(process: subprocess.Popen, code: int = 0, within: float = LIMIT) ->
     out, errors = ended(process, within)
     assert process.returncode == code, f"{out}\n{errors}"
     return out
+
+
+def snakemake(folder: object, *arguments: object, code: int = 0) -> str:
+    """What Snakemake says in ``folder`` on one core; it must end with the exit code ``code``."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
+    return finished(start(command, cwd=folder, stderr=subprocess.STDOUT), code)
 
 
 def awaited(

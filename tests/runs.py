@@ -6,11 +6,16 @@ import signal
 
 import numpy as np
 import pytest
+import torch
 
+from ngo.common.registries import MODELS
+from ngo.common.seeding import torch_stream
+from ngo.engine.population import Population
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.checkpoint import Stopped
 from ngo.training.learning_problem import make_problem
 from ngo.training.run import Training, run
+from ngo.training.snapshots import save_snapshots
 from ngo.training.spec import FIELDS
 from ngo.training.spec_checks import check_snapshots, resolve
 
@@ -105,3 +110,16 @@ def left(folder):
 
 def resumed(folder):
     return json.loads((folder / "run.json").read_text())["resumed_at_steps"]
+
+
+def keep_models(path, steps=(3,), spread=0.1, **given):
+    """Write the models of three workers that differ by noise of this spread; return the run and its
+    snapshots.
+    """
+    spec = resolve({"workers": 3, "batch_size": 4, "task": MODELS[given["model"]].task, **given})
+    population = Population(spec.model, spec.workers, spec.seed)
+    noise = torch.randn(population.X.shape, generator=torch_stream(spec.seed, "test"))
+    X = population.X + spread * noise
+    snapshots = {step: {"X": X * step, "buffers": population.buffers.clone()} for step in steps}
+    save_snapshots(path, spec, snapshots)
+    return spec, snapshots

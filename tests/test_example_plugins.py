@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import REPOSITORY, batch, gaussian
-from kept_models import keep_models
+from runs import keep_models
 from stepping import Stepping, ring_matrix, states
 from torch import nn
 

@@ -50,9 +50,7 @@ for clock in ("steps", "waiting", "asynchronous"):
 
 def test_a_run_imports_the_stepper_of_its_clock_alone():
     told = finished(start([sys.executable, "-c", STEPPERS_IMPORTED])).splitlines()
-    waiting, asynchronous = (
-        f"ngo.virtual.{clock}_stepper" for clock in ("waiting", "asynchronous")
-    )
+    waiting, asynchronous = (f"ngo.virtual.{k}_stepper" for k in ("waiting", "asynchronous"))
     assert told == ["", waiting, f"{waiting} {asynchronous}"]
 
 

@@ -6,6 +6,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from cases import cases
 from conftest import REPOSITORY
 from own_modules import quick
 
@@ -62,12 +63,10 @@ def stand_in(monkeypatch):
     return make
 
 
-@pytest.mark.parametrize(
-    ("name", "functions", "arguments", "first"),
-    [
-        ("mlflow", ("log_params", "log_metrics"), (), ({"method": "ngo"},)),
-        ("trackio", ("init", "log"), ("gossip",), ()),
-    ],
+@cases(
+    "name, functions, arguments, first",
+    ("mlflow", ("log_params", "log_metrics"), (), ({"method": "ngo"},)),
+    ("trackio", ("init", "log"), ("gossip",), ()),
 )
 def test_mlflow_and_trackio_get_finite_metrics(stand_in, name, functions, arguments, first):
     calls = stand_in(name, *functions)

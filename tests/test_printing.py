@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 import pytest
+from cases import cases
 
 from ngo import printing
 from ngo.printing import as_latex, escaped, inert, page
@@ -52,18 +53,16 @@ def test_printed_numbers():
     assert printing.bracketed(nan, nan) == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "latex"),
-    [
-        ("1 − |λ₂|", r"1 \ensuremath{-} \ensuremath{|}\ensuremath{\lambda}\ensuremath{_2}"
-         r"\ensuremath{|}"),
-        ("λ_n", r"\ensuremath{\lambda_n}"),
-        ("γ ≥ 0, φ", r"\ensuremath{\gamma} \ensuremath{\geq} 0, \ensuremath{\phi}"),
-        ("x̄ a–b ± 0.1", r"\ensuremath{\bar{x}} a{\textendash}b \ensuremath{\pm} 0.1"),
-        (r"a\b {c} $5 #1 & ~^", r"a{\textbackslash}b \{c\} \$5 \#1 \& "
-         r"{\textasciitilde}{\textasciicircum}"),
-        ("xᵢ Łódź", r"x\ensuremath{_i} {\L}\'od\'z"),
-    ],
+@cases(
+    "text, latex",
+    ("1 − |λ₂|", r"1 \ensuremath{-} \ensuremath{|}\ensuremath{\lambda}\ensuremath{_2}"
+    r"\ensuremath{|}"),
+    ("λ_n", r"\ensuremath{\lambda_n}"),
+    ("γ ≥ 0, φ", r"\ensuremath{\gamma} \ensuremath{\geq} 0, \ensuremath{\phi}"),
+    ("x̄ a–b ± 0.1", r"\ensuremath{\bar{x}} a{\textendash}b \ensuremath{\pm} 0.1"),
+    (r"a\b {c} $5 #1 & ~^", r"a{\textbackslash}b \{c\} \$5 \#1 \& "
+    r"{\textasciitilde}{\textasciicircum}"),
+    ("xᵢ Łódź", r"x\ensuremath{_i} {\L}\'od\'z"),
 )  # fmt: skip
 def test_latex_is_ascii_and_escaped_once(text, latex):
     assert escaped(text) == latex

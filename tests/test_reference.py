@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from cases import cases
 from stepping import Stepping
 
 from ngo import reference
@@ -44,14 +45,12 @@ def on(edges):
 
 @pytest.mark.parametrize("edges", GRAPHS.values(), ids=GRAPHS)
 @pytest.mark.parametrize("p", [1.0, 0.8, 0.5])
-@pytest.mark.parametrize(
-    ("method", "values", "how"),
-    [
-        ("ngo", {}, {}),
-        ("local_sgd", {"local_steps": 3}, {"H": 3}),
-        ("delayed", {"delay": 2}, {"delay": 2}),
-        ("ngo", {"rule": "momentum", "momentum": 0.9}, {"mu": 0.9}),
-    ],
+@cases(
+    "method, values, how",
+    ("ngo", {}, {}),
+    ("local_sgd", {"local_steps": 3}, {"H": 3}),
+    ("delayed", {"delay": 2}, {"delay": 2}),
+    ("ngo", {"rule": "momentum", "momentum": 0.9}, {"mu": 0.9}),
 )
 def test_algorithm_1_is_the_engines(method, values, how, p, edges):
     expected = reference.ngo(*on(edges), p, **how)

@@ -93,16 +93,13 @@ def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repos
         )
         answer = run(tool, "--check")
         assert answer.exit_code == 1
-        assert (
-            "does not have the summary of docs/results.md; run make results-page" in answer.output
-        )
+        told = "does not have the summary of docs/results.md; run make results-page"
+        assert told in answer.output
         assert run(tool, "--tier", "made-up").exit_code == 0
 
 
 @pytest.mark.parametrize("shipped", [True, False])
-def test_another_tier_has_one_page_which_is_in_its_results_if_it_is_not_shipped(
-    tool, repository, shipped
-):
+def test_another_tier_has_one_page_in_its_results_unless_shipped(tool, repository, shipped):
     if not shipped:
         (repository / "results/archive/made-up-metrics.tar").unlink()
     readme = (repository / "README.md").read_bytes()

@@ -6,7 +6,6 @@ import json
 import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
-from small_archives import in_this_process, members_in
 
 from ngo.pipeline.archives.archive import OLDER, Archive, read_archive, write_archive
 from ngo.pipeline.archives.finished_runs import packed
@@ -20,14 +19,6 @@ def shipped(monkeypatch):
     """The module of the tool."""
     monkeypatch.syspath_prepend(REPOSITORY / "tools")
     return __import__("verify_shipped")
-
-
-@pytest.fixture
-def own(trained, tmp_path, monkeypatch):
-    """The members of an archive of these; runs are trained again in this process."""
-    monkeypatch.chdir(trained)
-    in_this_process(monkeypatch, tmp_path)
-    return members_in(trained)
 
 
 def answer(shipped, members, code=0):
@@ -50,19 +41,14 @@ def test_without_the_data_nothing_is_made_again_and_a_line_says_so(shipped, own,
 
 
 def of_another_version(members, **about):
-    runs = [
-        dataclasses.replace(
-            run, record={**run.record, "about": {**run.record["about"], "code": "x"}}
-        )
-        for run in Archive("own.tar", members).runs.values()
-    ]
+    runs = [*Archive("own.tar", members).runs.values()]
+    records = [{**run.record, "about": {**run.record["about"], "code": "x"}} for run in runs]
+    runs = [dataclasses.replace(run, record=own) for run, own in zip(runs, records, strict=True)]
     described = {**json.loads(members[ABOUT]), **about}
     return {**members, ABOUT: json.dumps(described).encode(), **packed(runs)}
 
 
-def test_runs_of_another_version_fail_unless_the_archive_is_marked(
-    shipped, own, monkeypatch, tmp_path
-):
+def test_runs_of_another_version_fail_unless_marked(shipped, own, monkeypatch, tmp_path):
     assert answer(shipped, of_another_version(own), code=1) == (
         "FAIL  own.tar: 4 runs of another results version; train them again, or mark it "
         "(--mark-older)\n"

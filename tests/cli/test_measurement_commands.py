@@ -16,9 +16,8 @@ from ngo.common.fields import checked, fields_of
 from ngo.measures.measurement import MEASUREMENTS
 from verdicts.registry import UserError
 
-OPTIONS = [
-    (kind, name) for kind in sorted(MEASUREMENTS) for name in fields_of(MEASUREMENTS[kind].options)
-]
+FIELDS = {kind: fields_of(entry.options) for kind, entry in sorted(MEASUREMENTS.items())}
+OPTIONS = [(kind, name) for kind, fields in FIELDS.items() for name in fields]
 
 PLUGIN = '''\
 """How many edges each topology has."""

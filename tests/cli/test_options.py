@@ -13,6 +13,7 @@ from ngo.cli.options import INPUT, RESULT, PathType
 ROUNDS = ["consensus", "--rounds", 1000000, "--out", "t.parquet"]
 THEORY = ["theory", "--out", "t.parquet"]
 DIGITS = ["train", "--dataset", "digits", "--batch-size", "16", "--device", "cpu"]
+RUN = [*DIGITS, "--out", "run"]
 
 
 def with_a(kind):
@@ -42,7 +43,10 @@ def with_a(kind):
     (["partition", "--num-workers", 4], r"^No such option .* Did you mean '--workers'\?"),
     ([*ROUNDS, "--workers", 2000], "^rounds: workers × rounds is 2,000,000,000"),
     ([*THEORY, "--steps", 10**6, "--repeats", 10**4], "^repeats: steps × .* is 10,000,000,000"),
-    ([*THEORY, "--samples", "2"], "^dimension: 5 is more than a worker's 2 samples"),
+    ([*RUN, "--p", "1.2"], "p: 1.2 is out of range; it must be a number, 0.5 to 1"),
+    ([*RUN, "--batch-size", "144"], "batch_size: 144 is larger than worker 7's share of 143"),
+    ([*RUN, "--workers", "1"], "workers: 1 is too few"),
+    ([*RUN, "--partition-file", __file__], "partition-file: "),
 )
 def test_a_mistake_is_one_line_and_nothing_is_written(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)

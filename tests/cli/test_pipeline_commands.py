@@ -3,9 +3,9 @@
 import nbformat
 import pandas as pd
 import pytest
-from books import write_book
 from command_line import SMALL, mistake, ngo
 from conftest import CONFIGS
+from figure_files import write_book
 
 from ngo.common.parquet_columns import write_columns
 from ngo.pipeline.config import read_config

@@ -27,21 +27,6 @@ def test_a_run_by_flags_and_again_by_its_record(tmp_path):
     pd.testing.assert_frame_equal(first, second)
 
 
-@cases(
-    "arguments, message",
-    (["--p", "1.2"], "p: 1.2 is out of range; it must be a number, 0.5 to 1"),
-    (["--batch-size", "144"], "batch_size: 144 is larger than worker 7's share of 143"),
-    (["--workers", "1"], "workers: 1 is too few"),
-    (["--partition-file", __file__], "partition-file: "),
-)
-def test_a_mistake_stops_before_anything_is_written(tmp_path, arguments, message):
-    out = ngo("train", *SMALL, "--out", tmp_path / "run", *arguments, code=2)
-    line = next(line for line in out.splitlines() if line.startswith("ngo: "))
-    assert message in line
-    assert not list(tmp_path.rglob("*.parquet"))
-    assert "Traceback" not in out
-
-
 def test_results_stay_where_out_was_when_a_plugin_moves(own_entries, tmp_path, monkeypatch):
     """Also while it is imported."""
     (tmp_path / "moving.py").write_text(
@@ -154,9 +139,7 @@ def test_the_default_model_classifies_if_one_that_fits_does():
 SINE, VAE = ["--dataset", "sine"], ["--dataset", "digits", "--task", "vae"]
 
 
-@pytest.mark.parametrize(
-    ("how", "model", "task"), [(SINE, "toy_net", "regression"), (VAE, "mnist_vae", "vae")]
-)
+@cases("how, model, task", (SINE, "toy_net", "regression"), (VAE, "mnist_vae", "vae"))
 def test_the_model_follows_the_data_and_the_task_the_model(tmp_path, how, model, task):
     ngo("train", *how, "--workers", "2", "--batch-size", "4", "--epochs", "1e-3", "--out", tmp_path)
     spec = json.loads((tmp_path / "run.json").read_text())["spec"]

@@ -8,24 +8,15 @@ import threading
 
 import pytest
 import running
+from cases import refused
 
-from ngo.common.files import (
-    atomic_file,
-    check_path,
-    check_readable,
-    check_writable,
-    exclusive_lock,
-    file_lock,
-    read_limited,
-    try_lock,
-    write_text,
-)
+from ngo.common import files
 from verdicts.registry import UserError
 
 
 def test_a_file_appears_complete(tmp_path):
     target = tmp_path / "new/folder/file.txt"
-    with atomic_file(target) as temporary:
+    with files.atomic_file(target) as temporary:
         temporary.write_text("half")
         assert not target.exists()
         assert temporary.suffix == ".txt"
@@ -38,10 +29,10 @@ def test_a_file_appears_complete(tmp_path):
 
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     target = tmp_path / "file.txt"
-    write_text(target, "old")
+    files.write_text(target, "old")
 
     def interrupted():
-        with atomic_file(target) as temporary:
+        with files.atomic_file(target) as temporary:
             temporary.write_text("half")
             raise RuntimeError
 
@@ -53,7 +44,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_a_full_disk_is_one_line(tmp_path):
     message = "out: '.*file.txt' can't be written: No space left on device"
-    with pytest.raises(UserError, match=message), atomic_file(tmp_path / "file.txt"):
+    with pytest.raises(UserError, match=message), files.atomic_file(tmp_path / "file.txt"):
         raise OSError(errno.ENOSPC, "in any words")
     assert not list(tmp_path.iterdir())
 
@@ -62,19 +53,18 @@ def test_a_device_or_a_pipe_is_not_replaced_and_a_links_file_is(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
     for name in ("pipe", "link"):
-        with pytest.raises(UserError, match="out: '.*' exists and is not a file"):
-            write_text(tmp_path / name, "text")
+        refused("out: '.*' exists and is not a file", files.write_text, tmp_path / name, "text")
     assert stat.S_ISFIFO((tmp_path / "link").stat().st_mode)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
-    write_text(tmp_path / "there/file.txt", "old")
+    files.write_text(tmp_path / "there/file.txt", "old")
     (tmp_path / "link.txt").symlink_to("there/file.txt")
-    write_text(tmp_path / "link.txt", "new")
+    files.write_text(tmp_path / "link.txt", "new")
     assert (tmp_path / "link.txt").is_symlink()
     assert (tmp_path / "there/file.txt").read_text() == "new"
 
 
 def test_a_path_and_a_text_of_limited_size_are_utf8(tmp_path):
-    assert str(check_path("a/b", "key")) == "a/b"
+    assert str(files.check_path("a/b", "key")) == "a/b"
     for path, reason in (
         ("", "'' is not a path; it is empty[.]"),
         ("a\udcff", "'a.udcff' is not UTF-8[.]"),
@@ -82,15 +72,14 @@ def test_a_path_and_a_text_of_limited_size_are_utf8(tmp_path):
         (3, "3 is not a path[.]"),
         (b"x", "b'x' is not a path[.]"),
     ):
-        with pytest.raises(UserError, match=f"^key: {reason}"):
-            check_path(path, "key")
+        refused(f"^key: {reason}", files.check_path, path, "key")
     (tmp_path / "x").write_bytes("ä".encode())
-    assert read_limited(tmp_path / "x", "k", 2) == "ä"
-    with pytest.raises(UserError, match="^k: .* has 2 bytes; at most 1"):
-        read_limited(tmp_path / "x", "k", 1)
+    assert files.read_limited(tmp_path / "x", "k", 2) == "ä"
+    refused("^k: .* has 2 bytes; at most 1", files.read_limited, tmp_path / "x", "k", 1)
     (tmp_path / "x").write_bytes(b"\xff")
-    with pytest.raises(UserError, match="^k: .* can't be read: it is not text in UTF-8"):
-        read_limited(tmp_path / "x", "k", 2)
+    refused(
+        "^k: .* can't be read: it is not text in UTF-8", files.read_limited, tmp_path / "x", "k", 2
+    )
 
 
 def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
@@ -101,7 +90,7 @@ def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
     (tmp_path / "to_zero").symlink_to("/dev/zero")
     (tmp_path / "loop").symlink_to("loop")
     for name in ("file", "link"):
-        assert check_readable(tmp_path / name, "key") == tmp_path / name
+        assert files.check_readable(tmp_path / name, "key") == tmp_path / name
     for path, reason in (
         (tmp_path, "it is not a regular file[.]"),
         (tmp_path / "pipe", "it is not a regular file[.]"),
@@ -111,44 +100,41 @@ def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):
         (os.devnull, "it is not a regular file[.]"),
     ):
         reason = f"can't be read: {reason}"
-        with pytest.raises(UserError, match=f"key: '{path}' {reason}"):
-            check_readable(path, "key")
-    with pytest.raises(UserError, match=r"key: '.*none' does not exist[.]"):
-        check_readable(tmp_path / "none", "key")
+        refused(f"key: '{path}' {reason}", files.check_readable, path, "key")
+    refused(r"key: '.*none' does not exist[.]", files.check_readable, tmp_path / "none", "key")
 
 
 def test_a_writable_path_is_checked_without_creating_anything(tmp_path):
     (tmp_path / "file").write_text("mine")
-    assert check_writable(tmp_path / "a/b/c.txt") == tmp_path / "a/b/c.txt"
-    assert check_writable(tmp_path / "a/b", folder=True) == tmp_path / "a/b"
-    assert check_writable(tmp_path / "file") == tmp_path / "file"
+    assert files.check_writable(tmp_path / "a/b/c.txt") == tmp_path / "a/b/c.txt"
+    assert files.check_writable(tmp_path / "a/b", folder=True) == tmp_path / "a/b"
+    assert files.check_writable(tmp_path / "file") == tmp_path / "file"
     for path, folder, reason in (
         (tmp_path, False, "exists and is not a file; choose another path[.]"),
         (tmp_path / "file", True, "exists and is not a folder; choose another path[.]"),
         (tmp_path / "file/x", False, "can't be written: Not a directory"),
         (tmp_path / ("n" * 300), False, "can't be written: File name too long"),
     ):
-        with pytest.raises(UserError, match=f"out: '{path}' {reason}"):
-            check_writable(path, folder=folder)
+        refused(f"out: '{path}' {reason}", files.check_writable, path, folder=folder)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_lock_has_one_holder_until_it_is_released_or_its_process_ends(tmp_path):
-    lock = exclusive_lock(tmp_path / "new/lock")
+    lock = files.exclusive_lock(tmp_path / "new/lock")
     with pytest.raises(UserError, match="lock: another process is working in this folder"):
-        exclusive_lock(tmp_path / "new/lock")
-    assert try_lock(tmp_path / "new/lock") is None
+        files.exclusive_lock(tmp_path / "new/lock")
+    assert files.try_lock(tmp_path / "new/lock") is None
     lock.release()
-    exclusive_lock(tmp_path / "new/lock").release()
+    files.exclusive_lock(tmp_path / "new/lock").release()
     code = (
         "import sys, time; from ngo.common.files import exclusive_lock\n"
         "lock = exclusive_lock(sys.argv[1]); print('held', flush=True); time.sleep(600)"
     )
     holder = running.start([sys.executable, "-c", code, tmp_path / "lock"])
     assert holder.stdout.readline() == "held\n"
-    assert try_lock(tmp_path / "lock") is None
+    assert files.try_lock(tmp_path / "lock") is None
     holder.kill()
-    running.awaited(lambda: try_lock(tmp_path / "lock") is not None)
+    running.awaited(lambda: files.try_lock(tmp_path / "lock") is not None)
 
 
 def never():
@@ -159,11 +145,11 @@ def test_a_second_holder_waits_and_the_last_removes_the_file(tmp_path):
     path, order = tmp_path / "lock", []
 
     def second():
-        with file_lock(path, lambda: order.append("waits")):
+        with files.file_lock(path, lambda: order.append("waits")):
             order.append("second")
 
-    with file_lock(path, never):
-        assert try_lock(path) is None
+    with files.file_lock(path, never):
+        assert files.try_lock(path) is None
         thread = threading.Thread(target=second, daemon=True)
         thread.start()
         running.awaited(lambda: order)
@@ -174,19 +160,17 @@ def test_a_second_holder_waits_and_the_last_removes_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
-def test_without_locks_a_folder_is_not_locked_and_a_line_says_so(
-    tmp_path, monkeypatch, number, caplog
-):
+def test_without_locks_none_is_held_and_a_line_says_so(tmp_path, monkeypatch, number, caplog):
     def none(*_):
         raise OSError(number, "no locks here")
 
     monkeypatch.setattr("fcntl.flock", none)
-    held = [exclusive_lock(tmp_path / "lock") for _ in range(2)]
+    held = [files.exclusive_lock(tmp_path / "lock") for _ in range(2)]
     line = "lock: this file system has no locks (no locks here); start one process at a time"
     assert [line in message for message in caplog.messages] == [True, True]
     for lock in held:
         lock.release()
     if number == errno.ENOLCK:
-        with file_lock(tmp_path / "other", never), file_lock(tmp_path / "other", never):
+        with files.file_lock(tmp_path / "other", never), files.file_lock(tmp_path / "other", never):
             pass  # the blocks run unlocked
         assert not (tmp_path / "other").exists()

@@ -57,16 +57,13 @@ def test_columns_are_read_as_written_and_a_group_of_rows_alone(tmp_path):
         assert facts == {"x": [1, "é"]}
         assert back[name].dtype.kind == values.dtype.kind
         np.testing.assert_array_equal(back[name], values)
-        pd.testing.assert_frame_equal(
-            pd.read_parquet(tmp_path / name), pd.DataFrame({name: values})
-        )
+        written = pd.read_parquet(tmp_path / name)
+        pd.testing.assert_frame_equal(written, pd.DataFrame({name: values}))
     groups = [{"i": [k] * (k + 1), "b": [k % 2 == 0] * (k + 1)} for k in range(12)]
     path = tmp_path / "groups"
     write_groups(path, iter(groups), {"names": list("abcdefghijkl")})
     for k, name in enumerate("abcdefghijkl"):
-        found, facts = read_columns(
-            path, "test", group=lambda facts, n=name: facts["names"].index(n)
-        )
+        found, facts = read_columns(path, "k", group=lambda facts, n=name: facts["names"].index(n))
         assert {key: column.tolist() for key, column in found.items()} == groups[k]
         assert facts["names"][k] == name
     whole, _ = read_columns(path, "test")

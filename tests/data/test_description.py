@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from cases import cases, refused
 
 from ngo.common import memory, plugins
 from ngo.common.registries import DATASETS
@@ -48,24 +49,21 @@ def numbers(train=0.0, test=0.0):
     return {"x_train": np.full((60, 4), train), "x_test": np.full((9, 4), test)}
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"y_test": np.arange(9) - 1}, "test_targets are -1 to 7; expected 0 to 7"),
-        ({"x_test": np.zeros((9, 4), np.float32)}, r"test_inputs have shape \(9, 4\); expected"),
-        ({"x_train": np.zeros((60, 28, 28), int)}, "train_inputs are int64 of shape"),
-        ({"x_train": np.array(3.0)}, "train_samples|input_shape"),
-        (numbers(train=np.nan), "train_inputs has values that are not finite"),
-        (numbers(test=np.inf), "test_inputs has values that are not finite"),
-        (numbers(train=1e300), "240 of train_inputs are not finite in float32"),
-        ({"owner_train": np.zeros(59, int)}, "owner_train must have an owner for each of the 60"),
-        ({"owner_train": np.full(60, None)}, "can't be read: Object arrays"),
-    ],
+@cases(
+    "arrays, message",
+    ({"y_test": np.arange(9) - 1}, "test_targets are -1 to 7; expected 0 to 7"),
+    ({"x_test": np.zeros((9, 4), np.float32)}, r"test_inputs have shape \(9, 4\); expected"),
+    ({"x_train": np.zeros((60, 28, 28), int)}, "train_inputs are int64 of shape"),
+    ({"x_train": np.array(3.0)}, "train_samples|input_shape"),
+    (numbers(train=np.nan), "train_inputs has values that are not finite"),
+    (numbers(test=np.inf), "test_inputs has values that are not finite"),
+    (numbers(train=1e300), "240 of train_inputs are not finite in float32"),
+    ({"owner_train": np.zeros(59, int)}, "owner_train must have an owner for each of the 60"),
+    ({"owner_train": np.full(60, None)}, "can't be read: Object arrays"),
 )
 def test_arrays_that_do_not_fit_together_are_named(tmp_path, arrays, message):
     array_file(tmp_path, **arrays)
-    with pytest.raises(UserError, match=message):
-        describe(tmp_path / "marks.npz", tmp_path, "marks")
+    refused(message, describe, tmp_path / "marks.npz", tmp_path, "marks")
 
 
 @pytest.fixture
@@ -93,8 +91,7 @@ def test_a_file_of_arrays_is_a_data_set_and_another_content_is_refused(marks, tm
     assert OWNERS["marks"](tmp_path).tolist() == marks["owner_train"].tolist()
     array_file(tmp_path, y_train=np.zeros(60, int))
     for read in (loading.load, loading.train_labels, sample_owners):
-        with pytest.raises(UserError, match=r"the content of '.*marks.npz' is not the described"):
-            read("marks", tmp_path)
+        refused(r"the content of '.*marks.npz' is not the described", read, "marks", tmp_path)
 
 
 def test_the_identity_is_that_of_the_content_and_a_name_is_described_once(marks, tmp_path):
@@ -111,46 +108,42 @@ def test_the_identity_is_that_of_the_content_and_a_name_is_described_once(marks,
     values = yaml.safe_load((tmp_path / "marks.yaml").read_text())
     other = tmp_path / "other.yaml"
     other.write_text(as_text(values | {"classes": 4}))
-    with pytest.raises(UserError, match="'other.yaml': another file describes 'marks' already"):
-        plugins.load([other])
+    refused("'other.yaml': another file describes 'marks' already", plugins.load, [other])
     other.write_text(as_text(values | {"dataset": "mnist"}))
-    with pytest.raises(UserError, match="dataset: 'mnist' is registered already"):
-        plugins.load([other])
+    refused("dataset: 'mnist' is registered already", plugins.load, [other])
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"clases": 3}, "'clases' is unknown; allowed: .* Did you mean 'classes'"),
-        ({"classes": 1}, "classes: 1 is not allowed; it must be 2 to 1,000,000, or null"),
-        ({"train_samples": "60"}, "train_samples: '60' is not allowed; it must be a whole number"),
-        ({"input_shape": 28}, "input_shape: 28 is not allowed; it must be a list of 1 to 8"),
-        ({"sha256": "abc"}, "sha256: 'abc' is not allowed; it must be 64 hex digits"),
-        ({"sha256": None}, "sha256: None is not allowed"),
-        ({"file": "marks.csv"}, "file: 'marks.csv' is not allowed; it must be a path that ends in"),
-        ({"owners": "yes"}, "owners: 'yes' is not allowed; it must be true or false"),
-    ],
+@cases(
+    "change, message",
+    ({"clases": 3}, "'clases' is unknown; allowed: .* Did you mean 'classes'"),
+    ({"classes": 1}, "classes: 1 is not allowed; it must be 2 to 1,000,000, or null"),
+    ({"train_samples": "60"}, "train_samples: '60' is not allowed; it must be a whole number"),
+    ({"input_shape": 28}, "input_shape: 28 is not allowed; it must be a list of 1 to 8"),
+    ({"sha256": "abc"}, "sha256: 'abc' is not allowed; it must be 64 hex digits"),
+    ({"sha256": None}, "sha256: None is not allowed"),
+    ({"file": "marks.csv"}, "file: 'marks.csv' is not allowed; it must be a path that ends in"),
+    ({"owners": "yes"}, "owners: 'yes' is not allowed; it must be true or false"),
 )
 def test_a_wrong_description_is_explained_in_one_line(marks, tmp_path, change, message):
     values = yaml.safe_load((tmp_path / "marks.yaml").read_text()) | {"dataset": "wrong"} | change
     path = tmp_path / "wrong.yaml"
     path.write_text(as_text(values))
-    with pytest.raises(UserError, match=f"^plugins: 'wrong.yaml': {message}"):
-        plugins.load([path])
+    refused(f"^plugins: 'wrong.yaml': {message}", plugins.load, [path])
     assert "wrong" not in DATASETS
 
 
-def test_images_get_their_channels_first():
-    for shape, wanted in (
-        ((2, 5, 6), (2, 1, 5, 6)),
-        ((2, 5, 6, 3), (2, 3, 5, 6)),
-        *[((2, 3, 5, 6),) * 2],
-    ):
-        images = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
-        assert as_inputs(images).shape == wanted
-        if shape[-1] == 3 and shape != wanted:
-            assert np.array_equal(as_inputs(images)[1, 0], images[1, :, :, 0])
-        assert as_inputs(images.astype(np.float32)).shape == shape
+@cases(
+    "shape, wanted",
+    ((2, 5, 6), (2, 1, 5, 6)),
+    ((2, 5, 6, 3), (2, 3, 5, 6)),
+    *[((2, 3, 5, 6),) * 2],
+)
+def test_images_get_their_channels_first(shape, wanted):
+    images = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
+    assert as_inputs(images).shape == wanted
+    if shape[-1] == 3 and shape != wanted:
+        assert np.array_equal(as_inputs(images)[1, 0], images[1, :, :, 0])
+    assert as_inputs(images.astype(np.float32)).shape == shape
 
 
 def npy(shape, data=b"", descr="|u1"):
@@ -159,17 +152,15 @@ def npy(shape, data=b"", descr="|u1"):
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + data
 
 
-@pytest.mark.parametrize(
+@cases(
     "content",
-    [
-        npy("(1000000000000,)"),
-        npy("(-1, -3)", b"abc"),
-        npy("(1,)", b"a", "|V2147483647"),
-        npy("(1,)", b"a", "zz\nzz"),
-        npy("(" * 5000),
-        b"\x93NUMPY\x09\x09" + bytes(100),
-        b"",
-    ],
+    npy("(1000000000000,)"),
+    npy("(-1, -3)", b"abc"),
+    npy("(1,)", b"a", "|V2147483647"),
+    npy("(1,)", b"a", "zz\nzz"),
+    npy("(" * 5000),
+    b"\x93NUMPY\x09\x09" + bytes(100),
+    b"",
 )
 def test_a_strangers_array_is_refused_before_it_takes_memory(tmp_path, content):
     with zipfile.ZipFile(tmp_path / "d.npz", "w") as file:
@@ -193,5 +184,4 @@ def test_what_is_no_file_of_arrays_is_named(tmp_path, monkeypatch):
         "other": "'x' is unknown; allowed: other, x_train",
         "bomb": "declares a content of 12000",
     }.items():
-        with pytest.raises(UserError, match=message):
-            read_arrays(tmp_path / f"{name}.npz", ["x"])
+        refused(message, read_arrays, tmp_path / f"{name}.npz", ["x"])

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from cases import cases, mistake_of, refused
 from conftest import idx
 from tiny_mnist import tiny_mnist
 
@@ -95,18 +96,16 @@ def test_arrays_are_cast_to_the_types_of_training_and_others_are_told(tmp_path):
             loading.checked_arrays("mine", SOURCE, returned, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"train_inputs": np.zeros((3, 4))}, r"train_inputs have shape \(3, 4\); expected \(2,\)"),
-        ({"train_inputs": np.zeros((2, 2))}, "there are 3 train_targets; expected 2"),
-        ({"test_targets": np.array([2])}, "test_targets are 2 to 2; expected 0 to 1"),
-        ({"test_targets": np.array([-1])}, "test_targets are -1 to -1; expected 0 to 1"),
-        ({"test_targets": np.array([0.5])}, "test_targets are float32; expected int64 labels"),
-        ({"test_targets": np.array(["a"])}, "test_targets are <U1 of shape .*; expected numbers"),
-        ({"test_inputs": np.zeros((1, 2), int)}, "test_inputs are int64 .* uint8 .* float32"),
-        ({"train_inputs": np.zeros((2, 2)), "train_targets": np.zeros(2, int)}, "there are 2 tra"),
-    ],
+@cases(
+    "changed, message",
+    ({"train_inputs": np.zeros((3, 4))}, r"train_inputs have shape \(3, 4\); expected \(2,\)"),
+    ({"train_inputs": np.zeros((2, 2))}, "there are 3 train_targets; expected 2"),
+    ({"test_targets": np.array([2])}, "test_targets are 2 to 2; expected 0 to 1"),
+    ({"test_targets": np.array([-1])}, "test_targets are -1 to -1; expected 0 to 1"),
+    ({"test_targets": np.array([0.5])}, "test_targets are float32; expected int64 labels"),
+    ({"test_targets": np.array(["a"])}, "test_targets are <U1 of shape .*; expected numbers"),
+    ({"test_inputs": np.zeros((1, 2), int)}, "test_inputs are int64 .* uint8 .* float32"),
+    ({"train_inputs": np.zeros((2, 2)), "train_targets": np.zeros(2, int)}, "there are 2 tra"),
 )
 def test_arrays_that_contradict_the_registered_facts(tmp_path, changed, message):
     with pytest.raises(UserError, match=f"dataset 'mine': {message}"):
@@ -158,8 +157,7 @@ def test_a_corrupt_file_stops_everything(tiny, damage):
     path = root / "MNIST/raw/train-images-idx3-ubyte"
     path.write_bytes(damage(path.read_bytes()))
     for call in (loading.load, download.check, download.prepare, loading.train_labels):
-        with pytest.raises(UserError, match="train-images-idx3-ubyte' is corrupt or truncated"):
-            call(name, root)
+        refused("train-images-idx3-ubyte' is corrupt or truncated", call, name, root)
 
 
 def test_without_data_and_network_the_error_says_what_to_do(tiny, monkeypatch, tmp_path):
@@ -169,8 +167,7 @@ def test_without_data_and_network_the_error_says_what_to_do(tiny, monkeypatch, t
     with pytest.raises(UserError, match=r"\(no network\).*t10k-labels-idx1-ubyte .*NGO_DATA.*demo"):
         download.prepare(name, root)
     empty = root / "nowhere"
-    with pytest.raises(UserError, match="can't be downloaded"):
-        download.prepare(name, empty)
+    refused("can't be downloaded", download.prepare, name, empty)
     assert not empty.exists()
     monkeypatch.setattr("urllib.request.urlopen", no_network)
     for name, wanted in (
@@ -178,10 +175,9 @@ def test_without_data_and_network_the_error_says_what_to_do(tiny, monkeypatch, t
         ("cifar10", "cifar-10-batches-py/batches.meta or cifar-10-python.tar.gz there"),
         ("tinyimagenet", "Put tiny-imagenet-200 or tiny-imagenet-200.zip there"),
     ):
-        with pytest.raises(UserError) as error:
-            download.check(name, tmp_path)
-        assert wanted in str(error.value)
-        assert "make demo" in str(error.value)
+        error = mistake_of(download.check, name, tmp_path)
+        assert wanted in error
+        assert "make demo" in error
 
 
 def md5(path):
@@ -252,8 +248,7 @@ def test_an_archive_below_the_root_is_read_without_network(tiny, tmp_path, monke
     assert {path.name for path in root.iterdir()} == {"MNIST", "all.tar.gz"}
     shutil.rmtree(root / "MNIST")
     archive.write_bytes(archive.read_bytes()[:-1])
-    with pytest.raises(UserError, match="all.tar.gz' is corrupt or truncated"):
-        loading.load(name, root)
+    refused("all.tar.gz' is corrupt or truncated", loading.load, name, root)
 
 
 @pytest.mark.parametrize("archive", ["all.zip", "all.tar.gz"])
@@ -280,8 +275,7 @@ def test_a_download_is_complete_or_leaves_nothing(tiny, served, tmp_path, monkey
         files[-1].write_bytes(files[-1].read_bytes()[:-1])
     target = tmp_path / "target"
     if broken:
-        with pytest.raises(UserError, match=r"can't be downloaded \(.*\). Put"):
-            download.prepare(name, target)
+        refused(r"can't be downloaded \(.*\). Put", download.prepare, name, target)
         assert list(target.iterdir()) == []
     else:
         download.prepare(name, target)
@@ -298,5 +292,4 @@ def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatc
     assert str(download.data_root(None, "/config")) == "/config"
     assert str(download.data_root()) == "data"
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="data.root: '.*file' is not a folder"):
-        download.data_root(tmp_path / "file")
+    refused("data.root: '.*file' is not a folder", download.data_root, tmp_path / "file")

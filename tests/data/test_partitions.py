@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import cases, mistake_of, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rates import check_mean
@@ -29,16 +30,14 @@ def assert_disjoint(parts, m):
     assert set(together.tolist()) <= set(range(m))
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("iid", {}),
-        ("equal", {"samples_per_worker": 12}),
-        ("shards", {"shards": 40, "shards_per_worker": 2}),
-        ("dirichlet", {"beta": 0.5}),
-        ("dirichlet_min", {"beta": 0.5, "smallest": 5}),
-        ("quantity", {"beta": 0.5, "smallest": 5}),
-    ],
+@cases(
+    "name, arguments",
+    ("iid", {}),
+    ("equal", {"samples_per_worker": 12}),
+    ("shards", {"shards": 40, "shards_per_worker": 2}),
+    ("dirichlet", {"beta": 0.5}),
+    ("dirichlet_min", {"beta": 0.5, "smallest": 5}),
+    ("quantity", {"beta": 0.5, "smallest": 5}),
 )
 def test_a_partition_depends_on_its_stream_only(name, arguments):
     assign, streams = rules.PARTITIONS[name].assign, map(stream, (0, 0, 1))
@@ -47,22 +46,22 @@ def test_a_partition_depends_on_its_stream_only(name, arguments):
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-def test_a_rule_shares_out_distinct_samples():
-    for parts, problem in (
-        ([[0, 1]], " has 1 parts for 2 workers."),
-        ([[0, 1], [2, 4]], ", worker 1: sample 4 is out of range; samples are whole numbers from"),
-        ([[-1, 1], [2, 3]], ", worker 0: sample -1 is out of range"),
-        ([[0, 1], [1, 2]], ", worker 1: sample 1 is worker 0's already; samples are"),
-        ([[0, 0], [1, 2]], ", worker 0: it has a sample twice"),
-        ([[0.5, 1], [2, 3]], ", worker 0: its samples are float64 of shape"),
-        ([[0, 1], [True, False]], ", worker 1: its samples are bool of shape"),
-        ([[0, 1], [[2], [3, 4]]], ", worker 1: its samples are object of shape"),
-        ([[0, 1], None], ", worker 1: its samples are object of shape"),
-    ):
-        with pytest.raises(UserError) as error:
-            rules.checked_parts("partition: 'mine'", parts, 2, 4)
-        assert str(error.value).startswith(f"partition: 'mine'{problem}")
-        assert len(rules.checked_parts("mine", [np.array([0, 3]), []], 2, 4)[1]) == 0
+@cases(
+    "parts, problem",
+    ([[0, 1]], " has 1 parts for 2 workers."),
+    ([[0, 1], [2, 4]], ", worker 1: sample 4 is out of range; samples are whole numbers from"),
+    ([[-1, 1], [2, 3]], ", worker 0: sample -1 is out of range"),
+    ([[0, 1], [1, 2]], ", worker 1: sample 1 is worker 0's already; samples are"),
+    ([[0, 0], [1, 2]], ", worker 0: it has a sample twice"),
+    ([[0.5, 1], [2, 3]], ", worker 0: its samples are float64 of shape"),
+    ([[0, 1], [True, False]], ", worker 1: its samples are bool of shape"),
+    ([[0, 1], [[2], [3, 4]]], ", worker 1: its samples are object of shape"),
+    ([[0, 1], None], ", worker 1: its samples are object of shape"),
+)
+def test_a_rule_shares_out_distinct_samples(parts, problem):
+    error = mistake_of(rules.checked_parts, "partition: 'mine'", parts, 2, 4)
+    assert error.startswith(f"partition: 'mine'{problem}")
+    assert len(rules.checked_parts("mine", [np.array([0, 3]), []], 2, 4)[1]) == 0
 
 
 @settings(deadline=None)
@@ -190,9 +189,7 @@ def test_cliques_swap_shards_never_make_it_worse_and_find_the_obvious():
         assert (counts[order].reshape(2, 2, 2).sum(1) == 5).all()
 
 
-def test_owners_are_numbered_in_the_order_of_their_names_and_each_sample_has_one(
-    tmp_path, monkeypatch
-):
+def test_owners_are_numbered_by_name_and_each_sample_has_one(tmp_path, monkeypatch):
     monkeypatch.setitem(DATASETS, "four", replace(DATASETS["digits"], train_samples=4))
     monkeypatch.setitem(rules.OWNERS, "four", lambda root: ["eve", "adam", "eve", "bob"])
     found = rules.sample_owners("four", tmp_path)
@@ -219,5 +216,4 @@ def test_the_distances_are_those_of_the_definition():
     more = np.vstack([counts, np.zeros((2, 2), int)])
     for measure in (hellinger_to_global, label_entropy):
         assert measure(more) == measure(counts)
-    with pytest.raises(UserError, match="partition: no worker has samples"):
-        label_entropy(np.zeros((2, 3)))
+    refused("partition: no worker has samples", label_entropy, np.zeros((2, 3)))

@@ -7,6 +7,7 @@ import zlib
 
 import pytest
 import torch
+from cases import cases
 from conftest import real
 from PIL import Image
 
@@ -99,15 +100,13 @@ def test_a_missing_part_of_the_release_is_logged(root, caplog):
     assert DATASETS["tinyimagenet"].train_samples == 100_000
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("wnids.txt", None, "wnids.txt' does not exist"),
-        ("wnids.txt", "n1\nn2\n", "wnids.txt' lists 2 classes, not 200"),
-        ("val/val_annotations.txt", None, "val_annotations.txt' does not exist"),
-        ("val/val_annotations.txt", "val_0.JPEG\tn1\n", "names no class in the line 'val_0"),
-        ("val/val_annotations.txt", "val_0.JPEG\tn00000001\n", "no line for val/images/val_1"),
-    ],
+@cases(
+    "file, content, message",
+    ("wnids.txt", None, "wnids.txt' does not exist"),
+    ("wnids.txt", "n1\nn2\n", "wnids.txt' lists 2 classes, not 200"),
+    ("val/val_annotations.txt", None, "val_annotations.txt' does not exist"),
+    ("val/val_annotations.txt", "val_0.JPEG\tn1\n", "names no class in the line 'val_0"),
+    ("val/val_annotations.txt", "val_0.JPEG\tn00000001\n", "no line for val/images/val_1"),
 )
 def test_a_missing_or_damaged_text_file_is_named(root, file, content, message):
     path = root / tinyimagenet.FOLDER / file

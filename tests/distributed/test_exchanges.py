@@ -8,6 +8,7 @@ from queue import SimpleQueue
 import lying
 import pytest
 import torch
+from cases import cases
 from lying import FIELDS, GAMMA, HONEST, N, W, start
 from stepping import Stepping
 
@@ -65,9 +66,7 @@ def lying_networks(processes, attack, run):
 
 
 @pytest.mark.parametrize("attack", sorted({*ATTACKS} - {NO_ATTACK}))
-@pytest.mark.parametrize(
-    ("defence", "processes"), [*((each, 2) for each in DEFENCES), ("power", 6)]
-)
+@cases("defence, processes", *((each, 2) for each in DEFENCES), ("power", 6))
 def test_pulls_and_mixes_among_byzantine_are_those_of_one_process(attack, defence, processes):
     """On a graph where liars have several neighbours, and with six processes each has its own."""
     run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 import torch
+from cases import cases
 from test_process_run import LIMIT, convex_spec, ended_within, surroundings  # noqa: F401
 
 from ngo.common.registries import COMPRESSIONS, METHODS
@@ -110,9 +111,7 @@ def in_processes(tmp_path_factory, surroundings):  # noqa: F811
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "workers"), [*((name, PROCESSES) for name in RUNS), *((name, 5) for name in SHARED)]
-)
+@cases("name, workers", *((name, PROCESSES) for name in RUNS), *((name, 5) for name in SHARED))
 def test_processes_take_the_steps_of_the_simulated_run(name, workers, in_processes, least_squares):
     spec = specs(workers)[name]
     stepper = Stepper(spec, make_problem(spec, least_squares), steps=STEPS, threads=1)

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 import torch.distributed as dist
+from cases import cases, mistake_of, refused
 from running import ended, start
 from test_process_run import surroundings  # noqa: F401
 
@@ -33,23 +34,18 @@ def place_of(monkeypatch, **changed):
     return read_place()
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({"WORLD_SIZE": "", "MASTER_ADDR": ""}, "distributed: WORLD_SIZE, MASTER_ADDR not set; "),
-        ({"RANK": "3"}, "RANK: '3' is not a whole number, 0 to 2."),
-        ({"RANK": "-1"}, "RANK: '-1' is not"),
-        ({"RANK": "9" * 5000}, "RANK: '999"),
-        ({"WORLD_SIZE": "0"}, "WORLD_SIZE: '0' is not"),
-        ({"MASTER_PORT": "http"}, "MASTER_PORT: 'http' is not a whole number"),
-        ({"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE: '4' is not"),
-    ],
+@cases(
+    "changed, line",
+    ({"WORLD_SIZE": "", "MASTER_ADDR": ""}, "distributed: WORLD_SIZE, MASTER_ADDR not set; "),
+    ({"RANK": "3"}, "RANK: '3' is not a whole number, 0 to 2."),
+    ({"RANK": "-1"}, "RANK: '-1' is not"),
+    ({"RANK": "9" * 5000}, "RANK: '999"),
+    ({"WORLD_SIZE": "0"}, "WORLD_SIZE: '0' is not"),
+    ({"MASTER_PORT": "http"}, "MASTER_PORT: 'http' is not a whole number"),
+    ({"LOCAL_WORLD_SIZE": "4"}, "LOCAL_WORLD_SIZE: '4' is not"),
 )
 def test_a_wrong_variable_is_one_line(monkeypatch, changed, line):
-    with pytest.raises(UserError) as error:
-        place_of(monkeypatch, **changed)
-    assert str(error.value).startswith(line)
-    assert "\n" not in str(error.value)
+    assert mistake_of(place_of, monkeypatch, **changed).startswith(line)
 
 
 def in_background(work):
@@ -78,26 +74,22 @@ def test_a_process_that_does_not_come_is_not_waited_for():
     assert heard == [str(error.value)]
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (ZeroDivisionError(), "distributed: process 1 stopped with a ZeroDivisionError."),
-        (UserError("data: 'mnist' is missing."), "data: 'mnist' is missing."),
-    ],
+@cases(
+    "error, line",
+    (ZeroDivisionError(), "distributed: process 1 stopped with a ZeroDivisionError."),
+    (UserError("data: 'mnist' is missing."), "data: 'mnist' is missing."),
 )
 def test_a_process_that_fails_is_not_waited_for(error, line):
     store = dist.HashStore()
     with pytest.raises(type(error)), rendezvous_of(store, 1, 2).failure_published():
         raise error
-    with pytest.raises(UserError, match=f"^{line}$"):
-        rendezvous_of(store, 0, 2).gather("run", "")
+    refused(f"^{line}$", rendezvous_of(store, 0, 2).gather, "run", "")
 
 
 def test_a_number_is_given_to_one_process():
     store = dist.HashStore()
     rendezvous_of(store, 1, 3)
-    with pytest.raises(UserError, match="^RANK: another process has started as 1 of 3; "):
-        rendezvous_of(store, 1, 3)
+    refused("^RANK: another process has started as 1 of 3; ", rendezvous_of, store, 1, 3)
 
 
 def started(folder, rank, size, port, *options):
@@ -131,10 +123,11 @@ def test_a_process_that_meets_a_silent_stranger_ends(tmp_path):
     assert line.endswith("in 1 s: nothing answers.")
 
 
-def test_the_words_of_a_disagreement():
-    for published, words in (
-        ([{"lr": 0.1}] * 4, ""),
-        ([{"lr": 1}, {"lr": 2}], "process 1 has lr 2, process 0 has 1"),
-        ([{"p": 0.9}, {"p": 0.9}, {}], "process 2 has p None, process 0 has 0.9"),
-    ):
-        assert disagreement(published) == words
+@cases(
+    "published, words",
+    ([{"lr": 0.1}] * 4, ""),
+    ([{"lr": 1}, {"lr": 2}], "process 1 has lr 2, process 0 has 1"),
+    ([{"p": 0.9}, {"p": 0.9}, {}], "process 2 has p None, process 0 has 0.9"),
+)
+def test_the_words_of_a_disagreement(published, words):
+    assert disagreement(published) == words

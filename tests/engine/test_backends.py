@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from cases import cases
 from conftest import apart, batch
 from stand_in import Generator
 from torch import nn
@@ -182,14 +183,12 @@ def test_auto_is_compiled_for_chains_on_a_cpu(caplog):
 
 
 @pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
-@pytest.mark.parametrize(
-    ("poison", "reason"),
-    [
-        (lambda X, G, losses: G.mul_(1.1), OTHER),
-        (lambda X, G, losses: losses.mul_(1.1), OTHER),
-        (lambda X, G, losses: G.fill_(torch.nan), OTHER),
-        (lambda X, G, losses: torch.ones(2) @ torch.ones(3), "inconsistent tensor size"),
-    ],
+@cases(
+    "poison, reason",
+    (lambda X, G, losses: G.mul_(1.1), OTHER),
+    (lambda X, G, losses: losses.mul_(1.1), OTHER),
+    (lambda X, G, losses: G.fill_(torch.nan), OTHER),
+    (lambda X, G, losses: torch.ones(2) @ torch.ones(3), "inconsistent tensor size"),
 )
 def test_a_wrong_kernel_is_noticed_on_the_first_batch(monkeypatch, caplog, poison, reason):
     right = Chain.gradients

@@ -138,9 +138,7 @@ class Failing:
         raise RuntimeError("Failed to find C compiler.\nPlease specify via CC")
 
 
-def test_a_failing_triton_kernel_is_replaced_by_torchs_step_and_logged_once(
-    card, monkeypatch, caplog
-):
+def test_torchs_step_replaces_a_triton_kernel_that_fails(card, monkeypatch, caplog):
     monkeypatch.setattr(triton_gossip, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
     monkeypatch.setattr(triton_gossip, "_step", Failing(), raising=False)
     W = mixing_matrix(ring(4))

@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from cases import cases
 from stepping import Stepping, ring_matrix, states
 
 from ngo.common.registries import COUPLINGS, TOPOLOGIES
@@ -70,9 +71,7 @@ def course(coupling, topology, steps, *, n=5, **values):
 
 
 @pytest.mark.parametrize(("p", "gamma"), [(0.5, 0.3), (0.5, 3.0), (0.75, 1.0), (0.9, 3.0)])
-@pytest.mark.parametrize(
-    ("coupling", "topology"), [("capped", "ring"), ("implicit", "random_matching")]
-)
+@cases("coupling, topology", ("capped", "ring"), ("implicit", "random_matching"))
 def test_v_never_rises_the_mean_stays_and_v_reaches_rounding(coupling, topology, p, gamma):
     before, after, V = course(coupling, topology, 140, p=p, gamma=gamma, cap=1.0)
     assert (np.diff(V) <= 1e-14 * V[0]).all()

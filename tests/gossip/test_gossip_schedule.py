@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from by_worker import D, N, gradient, problem, pulled
+from cases import cases
 from runs import CONVEX, digits_run
 from stepping import Stepping, ring_matrix, states
 from torch import optim
@@ -163,9 +164,7 @@ def rules_by_worker(order, p, momentum, decay, A, b, W, x):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("method", "p"), [("gossip", 1.0), ("ngo", 0.8)])
-@pytest.mark.parametrize(
-    ("rule", "momentum", "decay"), [("sgd", 0.0, 0.0), ("momentum", MASS, 0.0), ("sgd", 0.0, 0.1)]
-)
+@cases("rule, momentum, decay", ("sgd", 0.0, 0.0), ("momentum", MASS, 0.0), ("sgd", 0.0, 0.1))
 def test_steps_are_those_worker_by_worker(order, method, p, rule, momentum, decay):
     A, b = problem()
     X = torch.randn(N, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

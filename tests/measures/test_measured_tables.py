@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from cases import cases, refused
 from small_theory import OPTIONS
 from torch import nn
 
@@ -122,14 +123,14 @@ def test_each_kind_keeps_its_own_columns(tmp_path):
     assert sorted(rows_of(table, "floors")["p"].unique()) == [0.75]
 
 
-def test_options_that_ask_for_too_much_together_are_refused():
-    for values, message in (
-        ({"workers": (2, 200), "delay_rounds": 100_000}, "^delay_rounds: workers × delay_rounds"),
-        ({"batch_size": 100_000}, "^repeats: sgd_workers × batch_size × dimension × repeats is 50"),
-        ({"samples": 4}, "^dimension: 5 is more than a worker's 4 samples.* it must be 4 or less"),
-    ):
-        with pytest.raises(UserError, match=message):
-            replace(TheoryOptions(), **values)
+@cases(
+    "values, message",
+    ({"workers": (2, 200), "delay_rounds": 100_000}, "^delay_rounds: workers × delay_rounds"),
+    ({"batch_size": 100_000}, "^repeats: sgd_workers × batch_size × dimension × repeats is 50"),
+    ({"samples": 4}, "^dimension: 5 is more than a worker's 4 samples.* it must be 4 or less"),
+)
+def test_options_that_ask_for_too_much_together_are_refused(values, message):
+    refused(message, replace, TheoryOptions(), **values)
 
 
 class Pictures:
@@ -189,16 +190,13 @@ class Sizes:
         limit_product(self, "size", "rounds")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("spectra", "measurement: 'spectra' is registered already"),
-        ("two_words", "measurement: 'two_words' is not allowed; use lower-case letters"),
-    ],
+@cases(
+    "name, message",
+    ("spectra", "measurement: 'spectra' is registered already"),
+    ("two_words", "measurement: 'two_words' is not allowed; use lower-case letters"),
 )
 def test_a_measurement_that_can_not_be_registered_is_refused(name, message):
-    with pytest.raises(UserError, match=message):
-        measurement(name, Sizes)(lambda options: None)
+    refused(message, lambda: measurement(name, Sizes)(lambda options: None))
 
 
 def test_entries_are_refused_by_their_largest_product_or_without_a_known_setting():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from kept_models import keep_models
+from runs import keep_models
 from torch import nn
 
 from ngo.common.registries import TASKS

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import torch
+from cases import cases
 from rates import check_rate
 from torch import nn
 from torch.func import grad, vmap
@@ -137,18 +138,16 @@ def test_a_convolution_with_any_option_is_torchs(name, value):
         assert_like_torch(ConvPoolReLU2d(2, 3, size), images(5, 2, 11, 12))
 
 
-@pytest.mark.parametrize(
+@cases(
     "x",
-    [
-        images(0, 2, 8, 8),
-        images(3, 2, 4, 4),  # one output
-        images(3, 2, 4, 9),
-        images(3, 2, 9, 9)[:, :, ::2, 1:],
-        images(2, 8, 9, 3).permute(3, 0, 1, 2),
-        images(2, 8, 9, 3).permute(3, 0, 2, 1),
-        images(1, 2, 8, 8).expand(3, 2, 8, 8),
-        images(2, 8, 8),
-    ],
+    images(0, 2, 8, 8),
+    images(3, 2, 4, 4),  # one output
+    images(3, 2, 4, 9),
+    images(3, 2, 9, 9)[:, :, ::2, 1:],
+    images(2, 8, 9, 3).permute(3, 0, 1, 2),
+    images(2, 8, 9, 3).permute(3, 0, 2, 1),
+    images(1, 2, 8, 8).expand(3, 2, 8, 8),
+    images(2, 8, 8),
     ids=lambda x: f"{tuple(x.shape)}, strides {x.stride()}",
 )
 def test_a_convolution_of_any_images_is_torchs(x):

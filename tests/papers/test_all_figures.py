@@ -6,19 +6,18 @@ from pathlib import Path
 import made_up
 import pandas as pd
 import pytest
+from cases import cases, refused
 from conftest import REPOSITORY
 from figure_files import drawn, made
 from shipped_plans import tiers
 
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import plan
-from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
-BOOKS = sorted(
-    [*REPOSITORY.glob("notebooks/*.ipynb"), *REPOSITORY.glob("papers/*/notebooks/*.ipynb")]
-)
+BOOKS = sorted(REPOSITORY.glob("notebooks/*.ipynb"))
+BOOKS += sorted(REPOSITORY.glob("papers/*/notebooks/*.ipynb"))
 
 # Runs, and the further inputs of the numbers, of the NGO paper's figures of training.
 FIGURES = {
@@ -104,12 +103,10 @@ def test_a_figure_is_made_from_files_in_the_same_bytes_each_time(tmp_path):
     assert set(pd.read_csv(tmp_path / "own/figures/figS6.csv")["tier"]) == {"own"}
 
 
-@pytest.mark.parametrize(
-    ("name", "reference", "last"),
-    [
-        ("table1", made_up.TABLE1, "data: mnist; 3 seeds."),
-        ("tableA2", made_up.TABLE_A2, "mnist, in place of the paper's cifar10; 3 seeds."),
-    ],
+@cases(
+    "name, reference, last",
+    ("table1", made_up.TABLE1, "data: mnist; 3 seeds."),
+    ("tableA2", made_up.TABLE_A2, "mnist, in place of the paper's cifar10; 3 seeds."),
 )
 def test_a_table_is_saved_in_four_forms(name, reference, last, tmp_path):
     rows = made_up.cell("ring", "gossip", [0.3, 0.4, 0.5])
@@ -126,10 +123,7 @@ def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
     runs, more = FIGURES[name]
     apart = read_config([REPOSITORY / "config/config.yaml"])["figures"][name]["apart"]
     once = runs().assign(lr=0.1)
-    again = once.assign(lr=0.2, run=once["run"] + "-lr0.2")
-    by = ", ".join(apart)
-    message = (
-        rf"distinguished here by {by} and seed alone, but there are (\S+), \1-lr0.2; put runs that"
-    )
-    with pytest.raises(UserError, match=message):
-        drawn(name, pd.concat([once, again]), *more)
+    both = pd.concat([once, once.assign(lr=0.2, run=once["run"] + "-lr0.2")])
+    known = f"distinguished here by {', '.join(apart)} and seed alone"
+    message = rf"{known}, but there are (\S+), \1-lr0.2; put runs that"
+    refused(message, drawn, name, both, *more)

@@ -50,9 +50,8 @@ def made_up(paper):
 
 def _table(specs):
     runs = pd.DataFrame([{"run": spec.id, **spec.values()} for spec in specs])
-    noise = [
-        np.random.default_rng(zlib.crc32(name.encode())).normal(0, 0.001) for name in runs["run"]
-    ]
+    draws = (np.random.default_rng(zlib.crc32(name.encode())) for name in runs["run"])
+    noise = [draw.normal(0, 0.001) for draw in draws]
     runs["level"] = np.array(noise) + runs["seed"].map(lambda seed: 0.01 * np.sin(seed))
     rows = runs.merge(pd.DataFrame({"share": EVALUATIONS}), how="cross")
     rows["step"] = (100 * rows["share"]).round().astype(int)
@@ -65,9 +64,8 @@ def with_effect(rows, runs, effect):
     """The rows, with ``effect`` on the logarithm of all that is measured in these runs."""
     level = rows["level"] + effect * rows["run"].isin(runs)
     better = 0.4 * rows["share"] * np.exp(level)
-    actual = {
-        name: better for name in ("consensus_accuracy", "workers_accuracy_mean", "holdout_accuracy")
-    }
+    names = ("consensus_accuracy", "workers_accuracy_mean", "holdout_accuracy")
+    actual = dict.fromkeys(names, better)
     losses = ("consensus_loss", "holdout_loss", "workers_loss_mean", "V")
     actual |= {name: np.exp(level) for name in losses}
     return rows.assign(**actual).drop(columns=["level", "share"])
@@ -79,9 +77,8 @@ def favoured(claim, rows):
     if "terms" not in claim.arguments:
         return set(selected(actual, claim.arguments.get("of", {}))["run"])
     parts = [{**term} for term in claim.arguments["terms"]]
-    return {
-        run for part in parts if part.pop("weight") > 0 for run in selected(actual, part)["run"]
-    }
+    rows = [selected(actual, part) for part in parts if part.pop("weight") > 0]
+    return {run for each in rows for run in each["run"]}
 
 
 def verdict(paper, name, effect):

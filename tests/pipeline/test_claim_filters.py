@@ -2,14 +2,13 @@
 
 import pytest
 import yaml
-from cases import cases
-from configs import config_of, plan_of
+from cases import cases, refused
+from shipped_plans import config_of, plan_of
 
 from ngo.measures.measurement import MEASUREMENTS, measurement
 from ngo.measures.spectra import SpectraOptions
 from ngo.pipeline.claim_filters import check_filters
 from verdicts import read_claims
-from verdicts.registry import UserError
 
 SIDES = {"of": {"method": "ngo"}, "minus": {"method": "gossip"}}
 CLAIM = {"place": "here", "says": "a", "kind": "order", "from": "table1", "above": 0}
@@ -45,18 +44,17 @@ def check(tmp_path, gate=None, **changes):
     ({**THEORY, "with": {"of": "a", "to": "bb"}}, "with.to: 'bb' is unknown; allowed: .*V0"),
 )
 def test_a_typing_error_is_one_line_with_the_nearest_match(tmp_path, changes, message):
-    with pytest.raises(UserError, match=rf"^claims\.a\.{message}"):
-        check(tmp_path, **changes)
+    refused(rf"^claims\.a\.{message}", check, tmp_path, **changes)
 
 
-def test_a_typing_error_in_a_gate(tmp_path):
-    for gate, message in (
-        ({"where": {"methd": "ngo"}}, "where: 'methd' is unknown; .*mean 'method'"),
-        ({"column": "consensus_acuracy"}, "column: .*mean 'consensus_accuracy'"),
-        ({"from": "spectra_s", "column": "p"}, "column: 'p' is unknown; allowed: connected, "),
-    ):
-        with pytest.raises(UserError, match=rf"^gates\.g\.{message}"):
-            check(tmp_path, gate)
+@cases(
+    "gate, message",
+    ({"where": {"methd": "ngo"}}, "where: 'methd' is unknown; .*mean 'method'"),
+    ({"column": "consensus_acuracy"}, "column: .*mean 'consensus_accuracy'"),
+    ({"from": "spectra_s", "column": "p"}, "column: 'p' is unknown; allowed: connected, "),
+)
+def test_a_typing_error_in_a_gate(tmp_path, gate, message):
+    refused(rf"^gates\.g\.{message}", check, tmp_path, gate)
 
 
 @cases(
@@ -80,13 +78,11 @@ def test_a_plugins_measurement_is_checked_if_it_declares_its_columns(tmp_path):
     check(tmp_path, **where)
     del MEASUREMENTS["mine"]
     measurement("mine", SpectraOptions, columns=("degree",))(lambda options: None)
-    with pytest.raises(UserError, match=r"where: 'dgree' is unknown; .*mean 'degree'"):
-        check(tmp_path, **where)
+    refused(r"where: 'dgree' is unknown; .*mean 'degree'", check, tmp_path, **where)
 
 
 def test_a_plan_refuses_them_before_training(tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(yaml.safe_dump({"claims": {"a": {**CLAIM, "where": {"local_rul": "sgd"}}}}))
     plan = plan_of({**config_of(), "claims": str(path)})
-    with pytest.raises(UserError, match=r"claims\.a\.where: 'local_rul' is unknown"):
-        plan.tables("claims")
+    refused(r"claims\.a\.where: 'local_rul' is unknown", plan.tables, "claims")

@@ -6,7 +6,7 @@ import sys
 import pytest
 import running
 from conftest import REPOSITORY
-from kept_models import keep_models
+from runs import keep_models
 
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline import staleness

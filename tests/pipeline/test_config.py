@@ -1,10 +1,9 @@
 """Config files: read, checked, and explained in one line where they are wrong."""
 
 import pytest
-from cases import cases
-from configs import changed, config_of, plan_of
+from cases import cases, refused
 from conftest import REPOSITORY
-from tier_artefacts import OF_A_TIER
+from shipped_plans import changed, config_of, of_a_tier, plan_of
 
 from ngo.pipeline.config import GONE, read_config, without_gone
 from verdicts.registry import UserError
@@ -19,8 +18,7 @@ def test_overlays_come_after_a_base_merge_mappings_and_replace_lists(tmp_path):
     assert config == {"x": {"y": 1, "z": [9]}, "w": 3}
     base, overlay = (REPOSITORY / "config" / name for name in ("config.yaml", "demo.yaml"))
     assert read_config([base, overlay])["tier"] == "demo"
-    with pytest.raises(UserError, match="config.yaml' is a base; name it before its overlays"):
-        read_config([overlay, base])
+    refused("config.yaml' is a base; name it before its overlays", read_config, [overlay, base])
 
 
 @pytest.mark.parametrize("key", GONE)
@@ -86,21 +84,20 @@ def test_runs_that_an_artefact_would_take_for_seeds_are_refused(name):
     config = config_of()
     entry = config["training"][name]
     entry["compare"] = [*entry["compare"], {**entry["compare"][0], "lr": 0.123}]
-    apart = ", ".join(OF_A_TIER[name].apart)
+    apart = ", ".join(of_a_tier()[name].apart)
     message = rf"^training\.{name}: runs are distinguished here by {apart} and seed alone, but .* "
     message += r"(\S+)-[0-9a-f]{8}, \1-[0-9a-f]{8}; put runs that differ in .* experiment\.$"
-    with pytest.raises(UserError, match=message):
-        plan_of(config)
+    refused(message, plan_of, config)
 
 
 def test_an_experiment_that_is_left_out_takes_along_what_is_made_from_it():
     plan = plan_of(changed("training.fig2", None))
-    assert OF_A_TIER.keys() - set(plan.artefacts) == {"fig2"}
+    assert of_a_tier().keys() - set(plan.artefacts) == {"fig2"}
     assert "fig2" not in plan.training | plan.measures["alignment"]
     plan = plan_of(changed("partitions.figS2", None))
-    assert OF_A_TIER.keys() - set(plan.artefacts) == {"figS2"}
+    assert of_a_tier().keys() - set(plan.artefacts) == {"figS2"}
     plan = plan_of(changed("theory.theory", None))
-    assert OF_A_TIER.keys() - set(plan.artefacts) == {"theory"}
+    assert of_a_tier().keys() - set(plan.artefacts) == {"theory"}
     assert "theory_theory" not in plan.tables("claims")
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import running
 import torch
+from cases import mistake_of, refused
 from runs import contents, interrupted, resumed, stop_at, tiny
 
 import ngo
@@ -191,9 +192,7 @@ def test_a_run_that_fails_leaves_the_others_alone_and_is_named(trainer, caplog):
     trainer.failing = SPECS[1:3]
     for spec in SPECS[1:3]:
         (RUNS / spec.id / "run.json").unlink(missing_ok=True)
-    with pytest.raises(UserError) as told:
-        trainer.job()
-    assert str(told.value) == f"{line} (2 runs failed)"
+    assert mistake_of(trainer.job) == f"{line} (2 runs failed)"
     trainer.failing = ()
     assert trainer.job()[1] == SPECS[1:3]
 
@@ -289,8 +288,7 @@ def test_one_in_lockstep_fails_and_too_little_memory_halves_the_width(trainer, m
         return right(stack, batches)
 
     monkeypatch.setattr(Stack, "gradients", gradients)
-    with pytest.raises(UserError, match="lr: this run fails"):
-        trainer.job()
+    refused("lr: this run fails", trainer.job)
     assert trainer.trained == [SPECS[0], *SPECS[2:]]
     assert "4 runs together fail (on a card); now at most 2 train together" in caplog.messages
     monkeypatch.setattr(Stack, "gradients", lambda stack, batches: torch.ones(2) @ torch.ones(3))
@@ -304,8 +302,7 @@ def test_a_job_whose_file_was_changed_trains_nothing(trainer):
     file = trainer.job(SPECS[:1])[0].with_suffix(".json")
     key = hashed(file.read_text())
     file.write_text(file.read_text().replace("0", "1"))
-    with pytest.raises(UserError, match="^job: '.*' was changed after the job was"):
-        train_job(file, key, pytest.fail)
+    refused("^job: '.*' was changed after the job was", train_job, file, key, pytest.fail)
 
 
 def test_the_first_steps_of_each_combination_find_an_undeclared_field(own_entries, tmp_path):
@@ -322,5 +319,4 @@ def test_the_first_steps_of_each_combination_find_an_undeclared_field(own_entrie
 
     runs = [tiny(method="late", workers=9, local_steps=3, mode=mode) for mode in (0, 1, 2)]
     try_combinations(runs[:2], tmp_path)
-    with pytest.raises(ngo.UserError, match="^method: 'late' uses the field 'gamma' of a run"):
-        try_combinations(runs, tmp_path)
+    refused("^method: 'late' uses the field 'gamma' of a run", try_combinations, runs, tmp_path)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from configs import config_of, plan_of, plan_of_tier
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import digits_run
+from shipped_plans import config_of, plan_of, plan_of_tier
 
 from ngo.common import versions
 from ngo.common.files import hashed

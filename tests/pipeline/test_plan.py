@@ -2,9 +2,7 @@ from itertools import product
 
 import pytest
 import yaml
-from configs import TIERS, config_of, plan_of, plan_of_tier
-from shipped_plans import tiers
-from tier_artefacts import OF_A_TIER, OF_UNIVERSES
+from shipped_plans import OF_UNIVERSES, TIERS, config_of, of_a_tier, plan_of, plan_of_tier, tiers
 
 from ngo.pipeline.config import read_config
 from verdicts.quantities import QUANTITIES, Quantity
@@ -34,7 +32,7 @@ def test_table1_has_every_cell_of_the_paper_for_each_seed(tier):
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_artefact_has_its_data(tier):
     plan = plan_of_tier(tier)
-    assert set(plan.artefacts) - OF_UNIVERSES == OF_A_TIER.keys()
+    assert set(plan.artefacts) - OF_UNIVERSES == of_a_tier().keys()
     assert set(plan.artefacts) >= (OF_UNIVERSES if plan.universes else set())
     for name, entry in plan.artefacts.items():
         for table in set(entry.reads.values()) - {"*", "universes_*"}:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from cases import refused
 from conftest import REPOSITORY
 from made_up_page import ROWS, row
 from markupsafe import escape
@@ -23,7 +24,6 @@ from ngo.printing import as_markdown, page
 from ngo.report.contents import SHIPPED, as_shipped
 from ngo.report.pages import html_page, paper_markdown
 from verdicts.registration import Entry, registration_path, written
-from verdicts.registry import UserError
 
 CONFIGS = [Path("config/config.yaml"), Path("config/demo.yaml")]
 DEMO = planned("config/demo.yaml")
@@ -140,15 +140,12 @@ def test_what_is_absent_is_one_line(root, tmp_path, monkeypatch):
     copy = shutil.copytree(root, tmp_path / "copy")
     monkeypatch.chdir(copy)
     (copy / "results/demo/figures/fig4.png").unlink()
-    with pytest.raises(UserError, match=r"report: '.*fig4.png' does not exist"):
-        html_page(report_contents(CONFIGS))
+    refused(r"report: '.*fig4.png' does not exist", html_page, report_contents(CONFIGS))
     run = next((copy / "results/runs").iterdir())
     (run / "run.json").unlink()
-    with pytest.raises(UserError, match=rf"report: '.*{run.name}/run.json' does not exist"):
-        report_contents(CONFIGS)
+    refused(rf"report: '.*{run.name}/run.json' does not exist", report_contents, CONFIGS)
     (copy / "results/demo/tables/claims.csv").unlink()
-    with pytest.raises(UserError, match=r"claims: '.*claims.csv' does not exist"):
-        report_contents(CONFIGS)
+    refused(r"claims: '.*claims.csv' does not exist", report_contents, CONFIGS)
 
 
 def test_the_shipped_campaign_is_told_on_the_pages_of_other_tiers(made, tmp_path, monkeypatch):
@@ -175,5 +172,4 @@ def test_a_slot_has_the_value_of_the_claims_runs_or_of_one_side():
     told = [setting(planned, groups, "a", name) for name in names]
     assert told == ["4 to 64", "non-iid MNIST", "0.2", "0.5"]
     for name in ("topology", "gamma", "of.p", "to.gamma"):
-        with pytest.raises(UserError, match=f"'a' has no '{name}' that is one value"):
-            setting(planned, groups, "a", name)
+        refused(f"'a' has no '{name}' that is one value", setting, planned, groups, "a", name)

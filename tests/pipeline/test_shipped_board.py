@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 import yaml
 from conftest import REPOSITORY
-from made_up_board import CELLS, read_board
-from small_archives import CLAIMS, in_this_process, members_in
+from made_up_page import CELLS, read_board
+from small_archives import CLAIMS
 
 from ngo.pipeline import shipped_board as board
 from ngo.pipeline.archives.archive import read_archive, write_archive
@@ -17,12 +17,10 @@ from ngo.report.board import as_csv
 
 
 @pytest.fixture
-def repository(trained, tmp_path, monkeypatch):
+def repository(own, tmp_path):
     """A folder that ships the archive of the campaign."""
-    monkeypatch.chdir(trained)
-    in_this_process(monkeypatch, tmp_path)
     (tmp_path / "results/archive").mkdir(parents=True)
-    write_archive(tmp_path / "results/archive/test-metrics.tar", members_in(trained))
+    write_archive(tmp_path / "results/archive/test-metrics.tar", own)
     return tmp_path
 
 

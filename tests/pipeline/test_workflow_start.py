@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from configs import config_of, plan_of, plan_of_tier
 from conftest import REPOSITORY
 from runs import tiny
+from shipped_plans import config_of, plan_of, plan_of_tier
 
 from ngo.common.files import PARTIAL
 from ngo.pipeline import workflow_start

@@ -1,21 +1,19 @@
 """What captions say of what made a table or figure."""
 
 import pandas as pd
-import pytest
+from cases import cases
 
 from ngo.plots import captions
 
 
 def test_a_caption_says_what_made_it():
     runs = pd.DataFrame({"dataset": ["digits", "digits"], "seed": [0, 4]})
-    assert captions.made_by("demo", runs) == (
-        "Tier demo; data: digits, in place of the paper's mnist; 2 seeds."
-    )
+    told = "Tier demo; data: digits, in place of the paper's mnist; 2 seeds."
+    assert captions.made_by("demo", runs) == told
     mnist = pd.DataFrame({"dataset": ["mnist"], "seed": [0], "train_samples": [60_000]})
     assert captions.made_by("laptop", mnist) == "Tier laptop; data: mnist; 1 seed."
-    assert "data: mnist, in place of the paper's cifar10;" in captions.made_by(
-        "laptop", mnist, paper="cifar10"
-    )
+    told = captions.made_by("laptop", mnist, paper="cifar10")
+    assert "data: mnist, in place of the paper's cifar10;" in told
     assert captions.made_by("paper", mnist, paper="mnist") == "Tier paper; data: mnist; 1 seed."
 
 
@@ -33,29 +31,25 @@ def test_a_caption_says_what_the_runs_had_in_common_and_where_they_vary():
          "method": ["gossip", "centralized", "ngo"], "gamma": [0.1, None, 0.1],
          "p": [1.0, None, 0.9], "epochs": [4.0, 4.0, 20.0]}
     )  # fmt: skip
-    assert captions.made_by("laptop", runs) == (
-        "Tier laptop; data: mnist; γ = 0.1; p = 0.9; 4–20 epochs; 1 seed."
-    )
+    told = "Tier laptop; data: mnist; γ = 0.1; p = 0.9; 4–20 epochs; 1 seed."
+    assert captions.made_by("laptop", runs) == told
     methods = ["ngo", "ngo", "gossip"]
     spread = runs.assign(
         method=methods, p=[0.6, 0.9, 1.0], gamma=[0.1, 0.3, 1.0], epochs=1.0, partition="iid"
     )
-    assert captions.made_by("laptop", spread) == (
-        "Tier laptop; data: mnist; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 1 seed."
-    )
+    told = "Tier laptop; data: mnist; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 1 seed."
+    assert captions.made_by("laptop", spread) == told
     assert "; p = 1; " in captions.made_by("laptop", spread.assign(p=1.0))
 
 
-@pytest.mark.parametrize(
-    ("given", "stated"),
-    [
-        ([("d2", 0.9), ("d2", 1), ("ngo", 0.9), ("ngo", 1)], "p = 0.9–1;"),
-        ([("d2", 0.9), ("d2", 1), ("gossip", 1)], "p = 0.9–1;"),
-        ([("ngo", 0.9), ("ngo", 1)], "p = 0.9–1;"),
-        ([("ngo", 1), ("d2", 0.9)], "p = 0.9–1;"),
-        ([("d2", 1), ("gossip", 1), ("dsgd", 1), ("ngo", 0.9)], "p = 0.9;"),
-        ([("d2", 1), ("gossip", 1), ("centralized", None)], "p = 1;"),
-    ],
+@cases(
+    "given, stated",
+    ([("d2", 0.9), ("d2", 1), ("ngo", 0.9), ("ngo", 1)], "p = 0.9–1;"),
+    ([("d2", 0.9), ("d2", 1), ("gossip", 1)], "p = 0.9–1;"),
+    ([("ngo", 0.9), ("ngo", 1)], "p = 0.9–1;"),
+    ([("ngo", 1), ("d2", 0.9)], "p = 0.9–1;"),
+    ([("d2", 1), ("gossip", 1), ("dsgd", 1), ("ngo", 0.9)], "p = 0.9;"),
+    ([("d2", 1), ("gossip", 1), ("centralized", None)], "p = 1;"),
 )
 def test_a_caption_does_not_hide_that_p_is_1_where_it_was_chosen(given, stated):
     runs = pd.DataFrame(given, columns=["method", "p"]).assign(dataset="mnist", seed=0)

@@ -22,32 +22,33 @@ def marks(axis):
     return [list(line.get_xdata()) for line in axis.lines if line.get_marker() == "x"]
 
 
+def drawn(draw, frames, x, name="V"):
+    """A panel of the means over seeds along ``x``, by ``curves.dots`` or ``curves.lines``."""
+    table = points(pd.concat(frames), ["method", x], [name])
+    axis = plots.new_figure(2).subplots()
+    draw(axis, curves.by_method(table), x, name)
+    return axis
+
+
 def test_what_is_left_of_diverged_runs_does_not_stretch_the_axis():
     frames = [rows([1.0, 2.0, 3.0], diverged=d).assign(gamma=g) for g, d in ((0.1, []), (1, [0]))]
     frames[1]["V"] *= 1e40
-    table = points(pd.concat(frames), ["method", "gamma"], ["V"])
-    axis = plots.new_figure(2).subplots()
-    curves.dots(axis, curves.by_method(table), "gamma", "V")
+    axis = drawn(curves.dots, frames, "gamma")
     assert axis.get_ylim()[1] < 1e3
 
 
 def test_no_line_leads_to_what_is_left_of_diverged_runs():
     lost = {1: [0], 2: [], 3: []}
     frames = [rows([1.0, 2.0], diverged=d, name="accuracy").assign(p=p) for p, d in lost.items()]
-    table = points(pd.concat(frames), ["method", "p"], ["accuracy"])
-    axis = plots.new_figure(2).subplots()
-    curves.dots(axis, curves.by_method(table), "p", "accuracy")
-    assert list(axis.containers[0].lines[0].get_ydata()) == pytest.approx(
-        [math.nan, 1.5, 1.5], nan_ok=True
-    )
+    axis = drawn(curves.dots, frames, "p", "accuracy")
+    means = list(axis.containers[0].lines[0].get_ydata())
+    assert means == pytest.approx([math.nan, 1.5, 1.5], nan_ok=True)
 
 
 def test_a_course_fills_its_panel_from_the_second_evaluation_on():
     course = [(0, 10), (5, 90), (10, 92)]
     frames = [rows([y, y + 1.0], name="accuracy").assign(epoch=x) for x, y in course]
-    table = points(pd.concat(frames), ["method", "epoch"], ["accuracy"])
-    axis = plots.new_figure(2).subplots()
-    curves.lines(axis, curves.by_method(table), "epoch", "accuracy")
+    axis = drawn(curves.lines, frames, "epoch", "accuracy")
     assert axis.get_ylim()[0] > 80
 
 
@@ -60,9 +61,7 @@ def edge_marks(axis):
 
 def test_a_mean_beyond_the_axis_has_a_mark_at_its_edge():
     frames = [rows([v, v]).assign(epoch=x) for x, v in ((0, 0), (1, 1), (2, 0.1), (3, 1e-30))]
-    table = points(pd.concat(frames), ["method", "epoch"], ["V"])
-    axis = plots.new_figure(2).subplots()
-    curves.lines(axis, curves.by_method(table), "epoch", "V")
+    axis = drawn(curves.lines, frames, "epoch")
     assert edge_marks(axis) == ["1e−30"]
     marked = [line for line in axis.lines if line.get_marker() == CARETDOWNBASE]
     low, high = axis.get_xlim()
@@ -75,9 +74,7 @@ def test_a_mean_beyond_the_axis_has_a_mark_at_its_edge():
 def test_a_collapse_of_the_runs_that_are_left_is_on_the_axis_hollow_and_counted(name, collapsed):
     after = {1: ([60.0] * 10, []), 5: ([collapsed] * 10, [0])}
     frames = [rows(v, diverged=d, name=name).assign(delay=x) for x, (v, d) in after.items()]
-    table = points(pd.concat(frames), ["method", "delay"], [name])
-    axis = plots.new_figure(2).subplots()
-    curves.dots(axis, curves.by_method(table), "delay", name)
+    axis = drawn(curves.dots, frames, "delay", name)
     assert axis.get_ylim()[0] < collapsed
     hollow = [line for line in axis.lines if line.get_markerfacecolor() == "white"]
     assert [list(line.get_ydata()) for line in hollow] == [[collapsed]]
@@ -87,9 +84,7 @@ def test_a_collapse_of_the_runs_that_are_left_is_on_the_axis_hollow_and_counted(
 
 def test_what_is_left_of_diverged_runs_is_marked_at_the_edge_of_a_log_axis():
     frames = [rows([v] * 3, diverged=d).assign(delay=x) for x, v, d in ((1, 2, []), (5, 5306, [0]))]
-    table = points(pd.concat(frames), ["method", "delay"], ["V"])
-    axis = plots.new_figure(2).subplots()
-    curves.dots(axis, curves.by_method(table), "delay", "V")
+    axis = drawn(curves.dots, frames, "delay")
     assert edge_marks(axis) == ["5310"]
     assert axis.lines[-1].get_markerfacecolor() == "white"
 
@@ -172,9 +167,8 @@ def test_a_variant_has_the_colour_of_its_case_and_the_line_of_its_value():
 
 
 def test_a_panel_has_the_labels_that_are_given():
-    table = points(
-        rows([1.0, 2.0], name="accuracy").assign(epoch=1), ["method", "epoch"], ["accuracy"]
-    )
+    course = rows([1.0, 2.0], name="accuracy").assign(epoch=1)
+    table = points(course, ["method", "epoch"], ["accuracy"])
     axes = plots.new_figure(2).subplots(1, 2)
     for axis, draw in zip(axes, (curves.lines, curves.dots), strict=True):
         draw(axis, curves.by_method(table), "epoch", "accuracy", title="a", xlabel="b")

@@ -1,11 +1,15 @@
-"""Making figures and saving them."""
+"""Making figures and tables, and saving them."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import TABLE_A1, cell, pictures
+from ngo.plots.image_mosaics import images, pixel_rows
 from PIL import Image
 
 from ngo import plots
+from ngo.analysis.comparisons import HITTING_TIME, TEST_LOSS, comparison_table
+from ngo.plots.comparisons import print_comparison, with_edge
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -89,9 +93,8 @@ def test_a_table_names_the_data_set_of_the_papers_numbers(tmp_path, monkeypatch)
         plots.save("table", runs, printed=runs.astype(str), caption="Of one seed. ", **told)
         caption = (tmp_path / "tier/tables/table.md").read_text()
         paper = given.get("stands_for", "cifar10")
-        assert caption.startswith(
-            f"Of one seed. Tier tier; data: digits, in place of the paper's {paper}"
-        )
+        told = "Of one seed. Tier tier; data: digits, in place of the paper's"
+        assert caption.startswith(f"{told} {paper}")
 
 
 def test_an_empty_panel_without_a_label_is_not_shown(tmp_path):
@@ -100,3 +103,30 @@ def test_an_empty_panel_without_a_label_is_not_shown(tmp_path):
     labelled.set_xlabel("step")
     plots.save_figure(figure, tmp_path / "panels", pd.DataFrame())
     assert [axis.axison for axis in (drawn, labelled, empty)] == [True, True, False]
+
+
+def test_digits_are_each_criterions_own():
+    rows = cell(None, "centralized", [0.9]) + cell("ring", "ngo", [0.8], diverged=[0])
+    runs = pd.DataFrame(rows).assign(first_hitting=[np.inf, 1.5, np.inf, np.inf])
+    table = comparison_table(runs, TABLE_A1, [TEST_LOSS, HITTING_TIME])
+    printed = print_comparison(table)
+    assert printed["Measure"].tolist() == ["test loss"] * 2 + ["first hitting time (epochs)"] * 2
+    assert printed["Consensus"].tolist() == ["0.100", "–", "1.50", "∞"]
+    assert printed["Paper"].tolist() == ["0.26", "0.25", "–", "48"]
+    assert printed["Diverged"].tolist() == ["", "1 of 1"] * 2
+    assert "Measure" not in print_comparison(table[:2])
+    assert "Diverged" not in print_comparison(table[:1])
+
+
+def test_a_value_at_an_edge_of_the_grid_says_so():
+    assert with_edge(0.2, "smallest") == "0.2 (smallest)"
+    assert [with_edge(0.2, None), with_edge(np.nan, np.nan)] == ["0.2", "–"]
+
+
+def test_images_have_their_channels_last():
+    table = pictures(2, (3, 4, 5), steps=(3,))
+    actual = images(pixel_rows(table), "generation", 1)
+    assert actual.shape == (3, 4, 5, 3)
+    where = (table["kind"] == "generation") & (table["worker"] == 1) & (table["image"] == 2)
+    pixel = table[where & (table["row"] == 3) & (table["column"] == 1) & (table["channel"] == 2)]
+    assert actual[2, 3, 1, 2] == pixel["value"].item()

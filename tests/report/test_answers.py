@@ -2,7 +2,7 @@
 
 import math
 
-import pytest
+from cases import cases
 from made_up_page import EMPTY, row
 
 from ngo.report.answers import KINDS, answer, finding, first_word
@@ -15,20 +15,18 @@ def answered(*rows):
     return answer("Is it so?", labels, {row.claim: row for row in rows})
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "word"),
-    [
-        (["holds", "robust"], "Yes"),
-        (["fails", "reversed", "equivalent", "no effect"], "No"),
-        (["holds", "fails"], "Partly"),
-        (["holds", "equivalent", "undecided"], "Partly"),
-        (["depends", "holds"], "It depends"),
-        (["depends", "fails", "undecided"], "It depends"),
-        (["holds", "undecided"], "Yes, where decided"),
-        (["fails", "undecided"], "No, where decided"),
-        (["undecided"], "Undecided"),
-        ([], "Not run"),
-    ],
+@cases(
+    "verdicts, word",
+    (["holds", "robust"], "Yes"),
+    (["fails", "reversed", "equivalent", "no effect"], "No"),
+    (["holds", "fails"], "Partly"),
+    (["holds", "equivalent", "undecided"], "Partly"),
+    (["depends", "holds"], "It depends"),
+    (["depends", "fails", "undecided"], "It depends"),
+    (["holds", "undecided"], "Yes, where decided"),
+    (["fails", "undecided"], "No, where decided"),
+    (["undecided"], "Undecided"),
+    ([], "Not run"),
 )
 def test_the_first_word_follows_from_the_verdicts(verdicts, word):
     assert first_word([KINDS[verdict] for verdict in verdicts]) == word
@@ -105,19 +103,17 @@ CASES = {**EMPTY, "relation": "", "cases": 40.0}
 CELLS = {**EMPTY, "verdict": "fails", "reason": "of 4 cells: fails in 4"}
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({**RATIO, "relation": "below"}, " by a factor of 2.0 [1.0, 4.0]"),
-        ({**RATIO, "verdict": "fails"}, ", the other way by a factor of 2.0 [1.0, 4.0]"),
-        (NEAR, ", −1.000 points [−1.040, −0.957]"),
-        ({**CASES, "met": 40.0}, " in all 40 cases"),
-        ({**CASES, "met": 3.0, "verdict": "fails"}, " in only 3 of 40 cases"),
-        ({**CASES, "met": 0.0, "verdict": "fails"}, " in no case"),
-        (CELLS, " (of 4 cells: fails in 4)"),
-        (EMPTY, ""),
-        ({"estimate": 0.2, "low": 0.1, "high": math.inf}, " by 0.20 points [0.10, ∞]"),
-    ],
+@cases(
+    "values, said",
+    ({**RATIO, "relation": "below"}, " by a factor of 2.0 [1.0, 4.0]"),
+    ({**RATIO, "verdict": "fails"}, ", the other way by a factor of 2.0 [1.0, 4.0]"),
+    (NEAR, ", −1.000 points [−1.040, −0.957]"),
+    ({**CASES, "met": 40.0}, " in all 40 cases"),
+    ({**CASES, "met": 3.0, "verdict": "fails"}, " in only 3 of 40 cases"),
+    ({**CASES, "met": 0.0, "verdict": "fails"}, " in no case"),
+    (CELLS, " (of 4 cells: fails in 4)"),
+    (EMPTY, ""),
+    ({"estimate": 0.2, "low": 0.1, "high": math.inf}, " by 0.20 points [0.10, ∞]"),
 )
 def test_ratios_values_cases_and_cells_have_their_own_words(values, said):
     assert finding(row("A", **values)) == said
@@ -140,30 +136,28 @@ BOTH = f"{SHARE}, the other way in 25 %"
 VARIANCE = {"p": 0.02, "lr": 0.1, "gamma": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("verdict", "values", "said"),
-    [
-        ("robust", {"rule": ""}, SHARE),
-        (
-            "undecided",
-            {"rule": "", "variance": VARIANCE},
-            f", as claimed{BOTH} (of the variance, γ explains 50 %, lr 10 %)",
-        ),
-        ("undecided", {"rule": "", "variance": {"gamma": 0.02}}, f", as claimed{BOTH}"),
-        ("depends", {}, f"{BOTH} (it holds where γ ≤ 0.3, which is right in 88 %)"),
-        (
-            "depends",
-            {"rule_of": "reversed"},
-            f"{BOTH} (the other way where γ ≤ 0.3, which is right in 88 %)",
-        ),
-        ("reversed", {"rule": "", "reversed": 190}, ", the other way in 95 % of 200 universes"),
-        (
-            "no effect",
-            {"rule": "", "within": 190},
-            ", no difference beyond the margin in 95 % of 200 universes",
-        ),
-        ("not run", {"count": 0}, ""),
-    ],
+@cases(
+    "verdict, values, said",
+    ("robust", {"rule": ""}, SHARE),
+    (
+        "undecided",
+        {"rule": "", "variance": VARIANCE},
+        f", as claimed{BOTH} (of the variance, γ explains 50 %, lr 10 %)",
+    ),
+    ("undecided", {"rule": "", "variance": {"gamma": 0.02}}, f", as claimed{BOTH}"),
+    ("depends", {}, f"{BOTH} (it holds where γ ≤ 0.3, which is right in 88 %)"),
+    (
+        "depends",
+        {"rule_of": "reversed"},
+        f"{BOTH} (the other way where γ ≤ 0.3, which is right in 88 %)",
+    ),
+    ("reversed", {"rule": "", "reversed": 190}, ", the other way in 95 % of 200 universes"),
+    (
+        "no effect",
+        {"rule": "", "within": 190},
+        ", no difference beyond the margin in 95 % of 200 universes",
+    ),
+    ("not run", {"count": 0}, ""),
 )
 def test_a_claim_over_universes_has_its_share_and_its_rule(verdict, values, said):
     assert finding(over_universes(verdict, **values)) == said

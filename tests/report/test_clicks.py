@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import REPOSITORY
-from made_up_board import BOARD
-from made_up_page import contents
+from made_up_page import BOARD, contents
 from running import kill, start
 
 from ngo.report.board import as_html

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from cases import cases, refused
 from made_up_page import EMPTY, FINDINGS, ROWS, row
 
 import ngo.analysis.quantities  # noqa: F401 (registers the quantities that claims name)
@@ -41,36 +42,31 @@ def test_numbers_are_the_rows():
     assert told(row("a", **EMPTY)) == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[", "is not valid YAML"),
-        ("[]", "must be a mapping"),
-        ("{}", "findings.figure: None is not allowed; it must be text"),
-        ("{figure: a, topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
-        ("{figure: a, topics: [], title: 1}", "findings.title: 1 is not allowed"),
-        ("{figure: a, topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
-        ("{figure: a, topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
-        ("{figure: a, topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
-        (
-            "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
-            r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
-        ),
-        (
-            "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
-            r"questions\[0\].given: None is not allowed; it must be a mapping of texts",
-        ),
-        (
-            "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', "
-            "given: {}}]}",
-            r"questions\[0\].given: it must have the verdict of 'c', whose number is in the answer",
-        ),
-    ],
+@cases(
+    "text, message",
+    ("[", "is not valid YAML"),
+    ("[]", "must be a mapping"),
+    ("{}", "findings.figure: None is not allowed; it must be text"),
+    ("{figure: a, topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
+    ("{figure: a, topics: [], title: 1}", "findings.title: 1 is not allowed"),
+    ("{figure: a, topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+    ("{figure: a, topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
+    ("{figure: a, topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
+    (
+        "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
+        r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
+    ),
+    (
+        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
+        r"questions\[0\].given: None is not allowed; it must be a mapping of texts",
+    ),
+    (
+        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', given: {}}]}",
+        r"questions\[0\].given: it must have the verdict of 'c', whose number is in the answer",
+    ),
 )
 def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):
-    with pytest.raises(UserError, match=message) as error:
-        read(tmp_path, text)
-    assert "\n" not in str(error.value)
+    refused(message, read, tmp_path, text)
 
 
 @pytest.mark.parametrize("setting", ["", "n", "n=3)", "n=<b>", "../x#n=3", "n=3&", "n=3\n"])

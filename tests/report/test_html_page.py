@@ -6,8 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from made_up_board import BOARD
-from made_up_page import ROWS, contents
+from made_up_page import BOARD, ROWS, contents
 
 from ngo.report.board import as_html
 from ngo.report.contents import Shipped

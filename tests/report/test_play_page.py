@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from cases import cases
 from conftest import REPOSITORY
 from py_mini_racer import MiniRacer
 
@@ -176,22 +177,20 @@ def test_a_link_holds_the_whole_setting(script):
     assert script("toLink", script("defaults")) == ""
 
 
-@pytest.mark.parametrize(
-    ("link", "refused"),
-    [
-        ("graph=__proto__", ["graph"]),
-        ("graph=constructor&coupling=toString", ["graph", "coupling"]),
-        ("p=NaN", ["p"]),
-        ("p=0x10", ["p"]),
-        ("n=<img src=x onerror=alert(1)>", ["n"]),
-        ("gamma=1;alert(1)", ["gamma"]),
-        ("edges=AAA", ["edges"]),
-        ("n=3&edges=%00", ["edges"]),
-        ("places=" + "A" * 3000, ["places"]),
-        ("x" * 5000, ["link"]),
-        ("__proto__=1&what=2", ["unknown name"]),
-        ("=&&&=1", ["unknown name"]),
-    ],
+@cases(
+    "link, refused",
+    ("graph=__proto__", ["graph"]),
+    ("graph=constructor&coupling=toString", ["graph", "coupling"]),
+    ("p=NaN", ["p"]),
+    ("p=0x10", ["p"]),
+    ("n=<img src=x onerror=alert(1)>", ["n"]),
+    ("gamma=1;alert(1)", ["gamma"]),
+    ("edges=AAA", ["edges"]),
+    ("n=3&edges=%00", ["edges"]),
+    ("places=" + "A" * 3000, ["places"]),
+    ("x" * 5000, ["link"]),
+    ("__proto__=1&what=2", ["unknown name"]),
+    ("=&&&=1", ["unknown name"]),
 )
 def test_what_a_hostile_link_gives_is_left_out(script, link, refused):
     read = script("fromLink", link)

@@ -47,9 +47,8 @@ def test_a_page_opens_with_the_paper_and_the_answers(made):
     assert paper.endswith("(<https://example.org/paper>) (A. Author). The claim: All is well.")
     assert paper_markdown(made, "own").splitlines()[4:10] == ANSWERS
     page = results_markdown(made, "results")["results.md"]
-    assert page.splitlines()[6:12] == [
-        line.replace("](#", "](results/claims.md#") for line in ANSWERS
-    ]
+    elsewhere = [line.replace("](#", "](results/claims.md#") for line in ANSWERS]
+    assert page.splitlines()[6:12] == elsewhere
     for text in (page, paper_markdown(made, "own")):
         assert "Of 5 claims, 1 holds, 1 fails" in text
         assert "12 runs." in text

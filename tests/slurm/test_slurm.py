@@ -58,9 +58,8 @@ class Laboratory(Clone):
     def __init__(self, root: Path, **overlay: object) -> None:
         super().__init__(root)
         resources = {"train": SMALL, "measure": SMALL}
-        (root / "test.yaml").write_text(
-            yaml.safe_dump({**OVERLAY, "resources": resources, **overlay})
-        )
+        config = {**OVERLAY, "resources": resources, **overlay}
+        (root / "test.yaml").write_text(yaml.safe_dump(config))
 
     def submit(self, *arguments: str, **how: object) -> str:
         return self.snakemake(*arguments, *PROFILE, **how)
@@ -97,9 +96,8 @@ def test_every_job_has_its_record(made):
     assert {one.state for one in made.records} == {"COMPLETED"}
     trained = of_rule(made.records, "train")
     assert len(trained) == 2  # a seed each
-    assert {(one.partition, one.gpus, one.minutes) for one in trained} == {
-        ("gpu", "gres:gpu:1", "30:00")
-    }
+    places = {(one.partition, one.gpus, one.minutes) for one in trained}
+    assert places == {("gpu", "gres:gpu:1", "30:00")}
     others = [one for one in made.records if one not in trained]
     assert {(one.partition, one.gpus) for one in others} == {("main", "N/A")}
     for rule in ("partition", "measure", "classes", "aggregate", *TARGETS):
@@ -146,16 +144,8 @@ def test_a_job_that_fails_names_its_log(made):
 def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     """It is frozen until Slurm ends it at its wall time, so that no machine is too fast."""
     long = {**OVERLAY["settings"]["tiny"], "epochs": 100, "eval_every": 20}
-    overlay = {
-        "seeds": [0],
-        "settings": {"tiny": long},
-        "training": {
-            "table1": {
-                "settings": ["tiny"],
-                "compare": [{"method": "ngo", "topology": "ring"}],
-            }
-        },
-    }
+    table1 = {"settings": ["tiny"], "compare": [{"method": "ngo", "topology": "ring"}]}
+    overlay = {"seeds": [0], "settings": {"tiny": long}, "training": {"table1": table1}}
     target = "results/test/metrics/table1.parquet"
     local = Laboratory(tmp_path / "local", **overlay)
     local.snakemake(target)

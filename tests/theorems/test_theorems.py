@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from cases import cases
 from small_theory import OPTIONS, asked, holds, small_rows
 
 from ngo.gossip.mixing_matrix import algebraic_connectivity
@@ -94,46 +95,42 @@ def test_what_would_refute_a_theorem_is_seen(name, kind, arguments, rows, met):
     assert asked(f"theory_{name}", kind, rows, **arguments)["met"].tolist() == met
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "arguments", "expected"),
-    [
-        *((*each.split(), {}, True) for each in HELD.split(", ")),
-        *((*each.split(), {}, False) for each in FAILED.split(", ")),
-        ("delay_unit_step", "unit_steps", {}, False),
-        ("consensus_time", "bounds", {"form": "paper"}, False),
-        ("consensus_time", "bounds", {"form": "corrected"}, True),
-        ("consensus_time", "bounds", {"form": "sharp"}, True),
-        ("bound", "gaps", {"method": "centralized", "form": "printed"}, False),
-        ("bound", "gaps", {"method": "gossip", "form": "printed"}, False),
-        ("bound", "gaps", {"method": "centralized", "form": "amended"}, True),
-        ("bound", "gaps", {"method": "gossip", "form": "amended"}, True),
-        ("bound", "gaps", {"method": "ngo", "form": "printed", "least_T": 100}, True),
-        ("bound", "gaps", {"method": "ngo", "form": "amended", "least_T": 100}, True),
-        ("delay_residual", "delays", {"linear": True}, True),
-        ("delay_marginal", "marginal", {"form": "closed"}, False),
-        ("delay_marginal", "marginal", {"form": "open"}, True),
-        ("descent_lemma", "descents", {"form": "printed"}, False),
-        ("descent_lemma", "descents", {"form": "supplement"}, True),
-        ("index_lemma", "spreads", {"form": "printed"}, True),
-        ("index_lemma", "spreads", {"form": "amended"}, True),
-        ("random_system", "random", {"form": "printed"}, False),
-        ("random_system", "random", {"form": "amended"}, True),
-    ],
+@cases(
+    "name, kind, arguments, expected",
+    *((*each.split(), {}, True) for each in HELD.split(", ")),
+    *((*each.split(), {}, False) for each in FAILED.split(", ")),
+    ("delay_unit_step", "unit_steps", {}, False),
+    ("consensus_time", "bounds", {"form": "paper"}, False),
+    ("consensus_time", "bounds", {"form": "corrected"}, True),
+    ("consensus_time", "bounds", {"form": "sharp"}, True),
+    ("bound", "gaps", {"method": "centralized", "form": "printed"}, False),
+    ("bound", "gaps", {"method": "gossip", "form": "printed"}, False),
+    ("bound", "gaps", {"method": "centralized", "form": "amended"}, True),
+    ("bound", "gaps", {"method": "gossip", "form": "amended"}, True),
+    ("bound", "gaps", {"method": "ngo", "form": "printed", "least_T": 100}, True),
+    ("bound", "gaps", {"method": "ngo", "form": "amended", "least_T": 100}, True),
+    ("delay_residual", "delays", {"linear": True}, True),
+    ("delay_marginal", "marginal", {"form": "closed"}, False),
+    ("delay_marginal", "marginal", {"form": "open"}, True),
+    ("descent_lemma", "descents", {"form": "printed"}, False),
+    ("descent_lemma", "descents", {"form": "supplement"}, True),
+    ("index_lemma", "spreads", {"form": "printed"}, True),
+    ("index_lemma", "spreads", {"form": "amended"}, True),
+    ("random_system", "random", {"form": "printed"}, False),
+    ("random_system", "random", {"form": "amended"}, True),
 )
 def test_what_was_measured_decides(name, kind, arguments, expected):
     assert holds(f"theory_{name}", kind, **arguments) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "rows", "arguments", "message"),
-    [
-        ("consensus_time", "bounds", table("p draw measured sharp", (0.5, 0, 1.0, 1.0)),
-         {"form": "shrp"}, "^form: 'shrp' is unknown; allowed: corrected, paper"),
-        ("delay_marginal", "marginal", table("delay share residual", (5, 1.0, 1.0)),
-         {"form": "shut"}, "^form: 'shut' is unknown; allowed: closed, open"),
-        ("speedup_slope", "speedup", table("seed n gap", (4, 2, 1.5)), {},
-         "^speedup_workers: a slope needs two numbers"),
-    ],
+@cases(
+    "name, kind, rows, arguments, message",
+    ("consensus_time", "bounds", table("p draw measured sharp", (0.5, 0, 1.0, 1.0)),
+    {"form": "shrp"}, "^form: 'shrp' is unknown; allowed: corrected, paper"),
+    ("delay_marginal", "marginal", table("delay share residual", (5, 1.0, 1.0)),
+    {"form": "shut"}, "^form: 'shut' is unknown; allowed: closed, open"),
+    ("speedup_slope", "speedup", table("seed n gap", (4, 2, 1.5)), {},
+    "^speedup_workers: a slope needs two numbers"),
 )  # fmt: skip
 def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message):
     with pytest.raises(UserError, match=message):

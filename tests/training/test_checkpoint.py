@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import pytest
 import running
 import torch
+from cases import cases
 from runs import files
 
 from ngo.training import checkpoint
@@ -128,17 +129,15 @@ def compressed(file):
     return packed
 
 
-@pytest.mark.parametrize(
+@cases(
     "file",
-    [
-        compressed(saved({"X": torch.zeros(10**6)})),
-        saved({"X": torch.zeros(1).expand(10**6, 10**6)}),
-        saved(Harm()),
-        saved(Harm(), _use_new_zipfile_serialization=False),
-        io.BytesIO(pickle.dumps(Harm())),
-        io.BytesIO(b"PK\3\4"),
-        io.BytesIO(b""),
-    ],
+    compressed(saved({"X": torch.zeros(10**6)})),
+    saved({"X": torch.zeros(1).expand(10**6, 10**6)}),
+    saved(Harm()),
+    saved(Harm(), _use_new_zipfile_serialization=False),
+    io.BytesIO(pickle.dumps(Harm())),
+    io.BytesIO(b"PK\3\4"),
+    io.BytesIO(b""),
 )
 def test_a_strangers_file_neither_runs_nor_grows(file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

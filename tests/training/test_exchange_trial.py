@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from cases import cases
 from own_modules import quick, told
 from runs import CONVEX, digits_run
 from tiny_runs import ENTRIES
@@ -41,9 +42,8 @@ def right():
         yield "clock", {"method": "ngo", "clock": clock, "speed": "log_normal"}
 
 
-RIGHT = [
-    pytest.param(values, marks=[pytest.mark.slow] * (field in SELDOM)) for field, values in right()
-]
+SLOW = [pytest.mark.slow]
+RIGHT = [pytest.param(values, marks=SLOW * (field in SELDOM)) for field, values in right()]
 
 
 @pytest.mark.parametrize("values", RIGHT, ids=lambda values: "-".join(map(str, values.values())))
@@ -117,16 +117,14 @@ def own(update):
     return "own"
 
 
-@pytest.mark.parametrize(
-    ("update", "counted"),
-    [
-        (lambda step: step.X.copy_(step.X.mean(0)), "0 messages"),
-        (lambda step: step.X.lerp_(step.X[0].clone(), 0.1), "0 messages"),  # a leader's
-        (lambda step: step.X.copy_(step.X.mean(0)) if step.t % 10 == 9 else 0, "0 messages"),
-        *((each, "6 messages") for each in (reads_momentum, measures_distances, of_gradients)),
-        (reads_rows, "0 messages with 0 bytes"),
-        (rolls, "6 messages with 384 bytes"),
-    ],
+@cases(
+    "update, counted",
+    (lambda step: step.X.copy_(step.X.mean(0)), "0 messages"),
+    (lambda step: step.X.lerp_(step.X[0].clone(), 0.1), "0 messages"),  # a leader's
+    (lambda step: step.X.copy_(step.X.mean(0)) if step.t % 10 == 9 else 0, "0 messages"),
+    *((each, "6 messages") for each in (reads_momentum, measures_distances, of_gradients)),
+    (reads_rows, "0 messages with 0 bytes"),
+    (rolls, "6 messages with 384 bytes"),
 )
 def test_rows_that_are_read_without_being_counted_are_refused(update, counted):
     line = told(method=own(update), topology="ring", epochs=4)
@@ -134,13 +132,11 @@ def test_rows_that_are_read_without_being_counted_are_refused(update, counted):
     assert f"its first exchange counts {counted}" in line
 
 
-@pytest.mark.parametrize(
-    ("update", "text"),
-    [
-        (lambda s: s.X[:, :8].copy_(s.network.mean(s.X)[..., :8]), "8 of the 16 numbers that mean"),
-        (every_second_number, "uses none of 8 of the 16 numbers that mix sends"),
-        (a_layer_of_theirs, "uses none of 13 of the 16 numbers that neighbours sends"),
-    ],
+@cases(
+    "update, text",
+    (lambda s: s.X[:, :8].copy_(s.network.mean(s.X)[..., :8]), "8 of the 16 numbers that mean"),
+    (every_second_number, "uses none of 8 of the 16 numbers that mix sends"),
+    (a_layer_of_theirs, "uses none of 13 of the 16 numbers that neighbours sends"),
 )
 def test_numbers_that_are_counted_and_reach_nobody_are_refused(update, text):
     assert text in told(method=own(update), topology="ring")
@@ -248,10 +244,7 @@ def registered(fields, update):
     return "own"
 
 
-@pytest.mark.parametrize(
-    ("fields", "missing"),
-    [((), "topology"), (("topology", "gamma", "gamma_decay", "coupling"), "p")],
-)
+@cases("fields, missing", ((), "topology"), (("topology", "gamma", "gamma_decay", "coupling"), "p"))
 def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     line = told(method=registered(fields, lambda step: step.gossip()))
     assert line == (
@@ -260,14 +253,12 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     )
 
 
-@pytest.mark.parametrize(
-    ("fields", "update", "missing"),
-    [
-        ((), lambda step: step.network.mix(step.X), "topology"),
-        (("topology",), lambda step: step.add_pulls(step.G, at=step.X), "coupling"),
-        (("topology",), lambda s: s.send_compressed(s.X, s.X, s.X[:0]), "compression"),
-        (("topology",), lambda step: step.run.delay + 1, "delay"),
-    ],
+@cases(
+    "fields, update, missing",
+    ((), lambda step: step.network.mix(step.X), "topology"),
+    (("topology",), lambda step: step.add_pulls(step.G, at=step.X), "coupling"),
+    (("topology",), lambda s: s.send_compressed(s.X, s.X, s.X[:0]), "compression"),
+    (("topology",), lambda step: step.run.delay + 1, "delay"),
 )
 def test_other_uses(fields, update, missing):
     line = told(method=registered(fields, update))

@@ -68,9 +68,8 @@ def test_equal_arguments_give_equal_results_with_draws_of_each_workers_stream():
         assert equal(first, quick(module, threads=2, on_step=lambda state: torch.rand(3)))
         assert not equal(first, quick(module, seed=1))
     images = DATA[0].reshape(-1, 3, 1, 1), DATA[1]
-    module = nn.Sequential(
-        nn.Dropout2d(0.3), nn.Conv2d(3, 8, 1), nn.Flatten(), nn.Dropout(), nn.Linear(8, 4)
-    )
+    first = nn.Dropout2d(0.3), nn.Conv2d(3, 8, 1), nn.Flatten()
+    module = nn.Sequential(*first, nn.Dropout(), nn.Linear(8, 4))
     runs = [quick(module, images, backend=name) for name in ("loop", "threads", "vmap")]
     assert torch.equal(*(run.models[0][1].weight for run in runs[:2]))
     assert torch.allclose(runs[0].models[2][4].weight, runs[2].models[2][4].weight, atol=1e-5)

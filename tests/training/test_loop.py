@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from cases import cases, mistake_of, refused
 from runs import CONVEX, digits_run, tiny, train, trained
 from torch.nn import functional as F
 
@@ -19,7 +20,6 @@ from ngo.training.partition_file import draw, held_out
 from ngo.training.run import run
 from ngo.training.snapshots import load_snapshots, module, restored, save_snapshots
 from ngo.training.spec_checks import resolve
-from verdicts.registry import UserError
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)
 
@@ -66,9 +66,7 @@ def test_held_out_samples_and_a_part_of_the_test_set_are_evaluated(digits):
     assert whole.test_at(0) is whole.test
 
 
-@pytest.mark.parametrize(
-    ("dataset", "model", "least"), [("sine", "toy_net", 0.1), ("least_squares", "linear", 2.0)]
-)
+@cases("dataset, model, least", ("sine", "toy_net", 0.1), ("least_squares", "linear", 2.0))
 def test_regressions_are_learned(dataset, model, least, tmp_path):
     """To the noise: 0.01 of the sine's, 1 of the least squares'."""
     which = {"dataset": dataset, "model": model, "task": "regression"}
@@ -131,17 +129,18 @@ def test_a_row_summarizes_the_workers():
     assert (held.holdout_loss, held.holdout_accuracy) == (0.3, 0.6)
 
 
-def test_a_row_that_is_not_finite_has_diverged():
-    for values in (
-        {"V": math.inf},
-        {"loss": math.nan},
-        {"train_loss": math.nan},
-        {"losses": (1.0, math.inf)},
-    ):
-        assert made(**values).diverged
-        assert str(made(**values)).endswith("  DIVERGED")
-        assert not made().diverged
-        assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet
+@cases(
+    "values",
+    {"V": math.inf},
+    {"loss": math.nan},
+    {"train_loss": math.nan},
+    {"losses": (1.0, math.inf)},
+)
+def test_a_row_that_is_not_finite_has_diverged(values):
+    assert made(**values).diverged
+    assert str(made(**values)).endswith("  DIVERGED")
+    assert not made().diverged
+    assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet
 
 
 # Kept models.
@@ -162,38 +161,32 @@ def test_snapshots_are_read_as_they_were_written_and_other_files_are_refused(dig
     run(spec, tmp_path / "run", tmp_path)
     (tmp_path / "text").write_text("models")
     for other in ("a", "text", "run/metrics.parquet", "run/run.json"):
-        with pytest.raises(UserError) as told:
-            load_snapshots(tmp_path / other)
+        told = mistake_of(load_snapshots, tmp_path / other)
         held = f"models: {str(tmp_path / other)!r} holds no models of a run; it is no models.pt "
-        assert str(told.value) == held + "that ngo train wrote, or damaged."
-    with pytest.raises(UserError, match="^models: '.*none' does not exist"):
-        load_snapshots(tmp_path / "none")
+        assert told == held + "that ngo train wrote, or damaged."
+    refused("^models: '.*none' does not exist", load_snapshots, tmp_path / "none")
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        {"spec": {"workers": 10**30}},
-        {"spec": {"workers": 5}},
-        {"spec": {"model": "a\nb"}},
-        {"snapshots": 3},
-        {"snapshots": {0: {"X": torch.zeros(3, 2), "buffers": torch.zeros(3, 0)}}},
-        {"snapshots": {0: {"X": torch.tensor(0.0), "buffers": torch.tensor(0.0)}}},
-    ],
+    {"spec": {"workers": 10**30}},
+    {"spec": {"workers": 5}},
+    {"spec": {"model": "a\nb"}},
+    {"snapshots": 3},
+    {"snapshots": {0: {"X": torch.zeros(3, 2), "buffers": torch.zeros(3, 0)}}},
+    {"snapshots": {0: {"X": torch.tensor(0.0), "buffers": torch.tensor(0.0)}}},
 )
 def test_models_that_fit_no_run_are_refused(tmp_path, change):
     spec = digits_run().values()
     models = {"X": torch.zeros(4, 2), "buffers": torch.zeros(4, 0)}
     content = {"spec": {**spec, **change.get("spec", {})}, "snapshots": {0: models}}
     torch.save({**content, **{k: v for k, v in change.items() if k != "spec"}}, tmp_path / "m.pt")
-    with pytest.raises(UserError, match="^models: '.*m.pt' holds no models of a run[^\n]*$"):
-        load_snapshots(tmp_path / "m.pt")
+    refused("^models: '.*m.pt' holds no models of a run[^\n]*$", load_snapshots, tmp_path / "m.pt")
 
 
 def test_models_of_another_shape_are_named():
     message = r"^models: those of digits-\S+ have the shape \[4, 1\]; exp"
-    with pytest.raises(UserError, match=message):
-        restored(digits_run(), {"X": torch.zeros(4, 1), "buffers": torch.zeros(4, 0)})
+    refused(message, restored, digits_run(), {"X": torch.zeros(4, 1), "buffers": torch.zeros(4, 0)})
 
 
 def scores_of(model, data):
@@ -220,8 +213,7 @@ def test_modules_of_snapshots_score_as_the_run_was_evaluated(digits):
         loss, accuracy = (getattr(last, f"workers_{name}_{how}") for name in ("loss", "accuracy"))
         assert getattr(losses, how)() == pytest.approx(loss, rel=1e-5)
         assert getattr(accuracies, how)() == pytest.approx(accuracy, abs=1.01 / 360)
-    with pytest.raises(UserError, match=r"worker: 4 is not in digits-.*; its workers are 0 to 3"):
-        module(spec, snapshot, 4)
+    refused(r"worker: 4 is not in digits-.*; its workers are 0 to 3", module, spec, snapshot, 4)
 
 
 def test_modules_of_snapshots_have_their_batch_normalization():

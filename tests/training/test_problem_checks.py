@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from cases import cases
 from own_modules import CLASSES, DATA, PAIR, Replaced, X, line, numbers, prepared, quick, told
 from runs import digits_run
 from torch import nn
@@ -40,22 +41,18 @@ class InPlace(nn.Linear):
         return super().forward(x.div_(2))
 
 
-@pytest.mark.parametrize(
-    ("module", "pair", "loss", "part"),
-    [
-        (nn.Linear(2, 4), PAIR, None, "it failed on inputs of float32 of shape [3]: addmm: mat1"),
-        (nn.Linear(3, 3), PAIR, None, "outputs are [4, 3]; for 4 classes they must be logits"),
-        (nn.Linear(3, 1), numbers(), None, "its outputs are [4, 1] for targets [4]"),
-        (InPlace(3, 4), PAIR, None, "module: it changes its inputs in place"),
-        (WIDE, PAIR, "mse", "loss: 'mse' is not a function (outputs, targets)"),
-        (WIDE, PAIR, lambda out, y: 1.0, "loss: it returned a float for 4 samples, "),
-        (WIDE, PAIR, lambda out, y: out.sum(0), "loss: it returned [5] for 4 samples"),
-        (WIDE, PAIR, lambda out, y: out.detach().sum(1), "loss: it failed on outputs [4, 5]"),
-    ],
+@cases(
+    "module, pair, loss, part",
+    (nn.Linear(2, 4), PAIR, None, "it failed on inputs of float32 of shape [3]: addmm: mat1"),
+    (nn.Linear(3, 3), PAIR, None, "outputs are [4, 3]; for 4 classes they must be logits"),
+    (nn.Linear(3, 1), numbers(), None, "its outputs are [4, 1] for targets [4]"),
+    (InPlace(3, 4), PAIR, None, "module: it changes its inputs in place"),
+    (WIDE, PAIR, "mse", "loss: 'mse' is not a function (outputs, targets)"),
+    (WIDE, PAIR, lambda out, y: 1.0, "loss: it returned a float for 4 samples, "),
+    (WIDE, PAIR, lambda out, y: out.sum(0), "loss: it returned [5] for 4 samples"),
+    (WIDE, PAIR, lambda out, y: out.detach().sum(1), "loss: it failed on outputs [4, 5]"),
 )
-def test_modules_and_losses_that_do_not_fit_the_data_are_refused_in_a_line(
-    module, pair, loss, part
-):
+def test_modules_and_losses_that_do_not_fit_the_data_are_refused(module, pair, loss, part):
     before = X.clone()
     with line("module: " if loss is None else "loss: ", part):
         tried(module, pair, loss)
@@ -73,14 +70,12 @@ class Draws(nn.Linear):
         return super().forward(x)
 
 
-@pytest.mark.parametrize(
-    ("module", "draws"),
-    [
-        (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False),
-        (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
-        (Draws(lambda: F.dropout(X)), True),
-        (Draws(lambda: np.random.rand()), True),
-    ],
+@cases(
+    "module, draws",
+    (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False),
+    (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
+    (Draws(lambda: F.dropout(X)), True),
+    (Draws(lambda: np.random.rand()), True),
 )
 def test_draws_from_global_streams_are_detected(module, draws):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
@@ -99,15 +94,13 @@ def test_a_function_that_changes_its_targets_changes_no_others():
     assert text == "loss: it changes its targets in place; copy them first."
 
 
-@pytest.mark.parametrize(
-    ("train", "parts"),
-    [
-        (X, ["train: a Tensor is not a pair (inputs, targets)"]),
-        ((X, torch.tensor(1)), ["train targets: a Tensor is no array", "a row per sample"]),
-        ((X, CLASSES[:7]), ["train: there are 8 inputs and 7 targets", "equal"]),
-        ((X[:, :2], CLASSES), ["test inputs: each is float32 of shape [3]", "shape [2]"]),
-        ((X, CLASSES.float()), ["test targets: each is int64 of shape []", "float32"]),
-    ],
+@cases(
+    "train, parts",
+    (X, ["train: a Tensor is not a pair (inputs, targets)"]),
+    ((X, torch.tensor(1)), ["train targets: a Tensor is no array", "a row per sample"]),
+    ((X, CLASSES[:7]), ["train: there are 8 inputs and 7 targets", "equal"]),
+    ((X[:, :2], CLASSES), ["test inputs: each is float32 of shape [3]", "shape [2]"]),
+    ((X, CLASSES.float()), ["test targets: each is int64 of shape []", "float32"]),
 )
 def test_wrong_data_is_refused_in_a_line(train, parts):
     with line(*parts):
@@ -123,17 +116,15 @@ def not_copied():
     return module
 
 
-@pytest.mark.parametrize(
-    ("module", "part"),
-    [
-        ("net", "a str is not allowed; it must be a torch.nn.Module or a function"),
-        (lambda: None, "a NoneType is not allowed"),
-        (nn.Linear, "its function failed: Linear.__init__() missing 2 required"),
-        (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
-        (nn.LazyLinear(4), "lazy parameters"),
-        (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
-        (not_copied, "it can't be copied"),
-    ],
+@cases(
+    "module, part",
+    ("net", "a str is not allowed; it must be a torch.nn.Module or a function"),
+    (lambda: None, "a NoneType is not allowed"),
+    (nn.Linear, "its function failed: Linear.__init__() missing 2 required"),
+    (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
+    (nn.LazyLinear(4), "lazy parameters"),
+    (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
+    (not_copied, "it can't be copied"),
 )
 def test_modules_that_cannot_be_trained_are_refused_in_a_line(module, part):
     with line("module: ", part):
@@ -146,13 +137,11 @@ def with_value(value, place, tensor):
     return changed
 
 
-@pytest.mark.parametrize(
-    ("train", "test", "part"),
-    [
-        ((torch.full((8, 3), torch.nan), CLASSES), PAIR, "train inputs: 24 values are not finite"),
-        (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test inputs: 1 values are not finite"),
-        ((X, with_value(torch.nan, 2, X)), (X, X), "train targets: 1 values are not finite"),
-    ],
+@cases(
+    "train, test, part",
+    ((torch.full((8, 3), torch.nan), CLASSES), PAIR, "train inputs: 24 values are not finite"),
+    (PAIR, (with_value(torch.nan, 5, X), CLASSES), "test inputs: 1 values are not finite"),
+    ((X, with_value(torch.nan, 2, X)), (X, X), "train targets: 1 values are not finite"),
 )
 def test_values_that_are_not_finite_are_told_before_training(train, test, part):
     arguments = {"module": nn.Linear(3, 3 if train[1].dim() > 1 else 4), "train": train}
@@ -170,15 +159,13 @@ def flat(*layers):
     return lambda generator: nn.Sequential(nn.Flatten(), *layers)
 
 
-@pytest.mark.parametrize(
-    ("build", "part"),
-    [
-        (flat(nn.Linear(5, 10)), "it failed on inputs of float32 of shape [1, 28, 28]: addmm"),
-        (flat(nn.Linear(784, 9)), "its outputs are [16, 9]; for 10 classes they must be logits of"),
-        (flat(nn.Linear(784, 10).requires_grad_(False)), "it has no parameters to train."),
-        (lambda generator: nn.Linear("a", 3), "it can't be built: "),
-        (flat(nn.Linear(784, 3), Replaced(), nn.Linear(4, 10)), "its buffer '2.seen' is replaced"),
-    ],
+@cases(
+    "build, part",
+    (flat(nn.Linear(5, 10)), "it failed on inputs of float32 of shape [1, 28, 28]: addmm"),
+    (flat(nn.Linear(784, 9)), "its outputs are [16, 9]; for 10 classes they must be logits of"),
+    (flat(nn.Linear(784, 10).requires_grad_(False)), "it has no parameters to train."),
+    (lambda generator: nn.Linear("a", 3), "it can't be built: "),
+    (flat(nn.Linear(784, 3), Replaced(), nn.Linear(4, 10)), "its buffer '2.seen' is replaced"),
 )
 def test_a_registered_model_or_task_that_does_not_fit_is_named_in_a_line(build, part, digits):
     with line("model 'mnist_cnn': " + part):
@@ -266,15 +253,13 @@ def test_beyond_the_bound_a_score_is_by_sample(monkeypatch):
     assert last(run)["consensus_loss"] == pytest.approx(own, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("loss", "targets", "part"),
-    [
-        (squared, COLUMN[:, 0], "loss: it returned [4, 4] for 4 samples, outputs [4, 1] and targ"),
-        (lambda o, t: squared(o, t).mean(), COLUMN[:, 0], "loss: it compares each output with eve"),
-        (nn.MSELoss(reduction="sum"), COLUMN, "loss: it is the sum over samples; it must be their"),
-        (lambda o, t: squared(o, t).sum() / 4, COLUMN, "such as lambda outputs, targets: f(outp"),
-        (squared, INPUTS, "loss: it returned [4, 3] for 4 samples"),
-    ],
+@cases(
+    "loss, targets, part",
+    (squared, COLUMN[:, 0], "loss: it returned [4, 4] for 4 samples, outputs [4, 1] and targ"),
+    (lambda o, t: squared(o, t).mean(), COLUMN[:, 0], "loss: it compares each output with eve"),
+    (nn.MSELoss(reduction="sum"), COLUMN, "loss: it is the sum over samples; it must be their"),
+    (lambda o, t: squared(o, t).sum() / 4, COLUMN, "such as lambda outputs, targets: f(outp"),
+    (squared, INPUTS, "loss: it returned [4, 3] for 4 samples"),
 )
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_a_loss_that_broadcasts_or_sums_is_refused(loss, targets, part, size):
@@ -295,9 +280,7 @@ def test_a_score_that_broadcasts_is_refused(bias):
     assert "score: it compares each output with every target, since their shapes differ" in line
 
 
-@pytest.mark.parametrize(
-    "loss", [nn.CrossEntropyLoss(weight=WEIGHTS), nn.CrossEntropyLoss(ignore_index=2)]
-)
+@cases("loss", nn.CrossEntropyLoss(weight=WEIGHTS), nn.CrossEntropyLoss(ignore_index=2))
 def test_a_loss_that_is_neither_mean_nor_sum_is_told_and_reported_as_it_is(loss):
     with pytest.warns(RuntimeWarning, match="loss: its value is not the mean of those of") as told:
         run = quick(test=SORTED, loss=loss)
@@ -311,15 +294,13 @@ def test_numbers_of_samples_that_depend_on_others_are_told():
         quick(nn.Linear(3, 1), (INPUTS, COLUMN[:, 0]), loss=lambda o, t: squared(o, t).mean(1))
 
 
-@pytest.mark.parametrize(
+@cases(
     "loss",
-    [
-        lambda o, t: squared(o, t).mean(),
-        lambda o, t: squared(o, t),  # [b, 1]
-        lambda o, t: squared(o.sum(-1), t.sum(-1)).mean(),
-        lambda o, t: (o * 0).sum(),
-        lambda o, t: squared(F.dropout(o), t).mean(),
-    ],
+    lambda o, t: squared(o, t).mean(),
+    lambda o, t: squared(o, t),  # [b, 1]
+    lambda o, t: squared(o.sum(-1), t.sum(-1)).mean(),
+    lambda o, t: (o * 0).sum(),
+    lambda o, t: squared(F.dropout(o), t).mean(),
 )
 @pytest.mark.parametrize("size", [1, 4])
 def test_means_zeros_and_random_losses_are_taken_without_a_word(loss, size):

@@ -10,6 +10,7 @@ import sys
 import pytest
 import running
 import torch
+from cases import cases
 from click.testing import CliRunner
 from runs import PARTS, digits_run, files, interrupted, left, resumed, run_in, short_run, tiny
 
@@ -47,15 +48,13 @@ def test_the_backend_of_a_checkpoint_is_kept(tmp_path, monkeypatch):
     assert built == ["compiled"]  # not "auto", which might choose another now
 
 
-@pytest.mark.parametrize(
-    ("change", "how", "named"),
-    [
-        ({"lr": 0.01}, {}, "lr 0.05 and not 0.01"),
-        ({}, {"snapshots": [3]}, r"snapshots \[\] and not \['3'\]"),
-        ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
-    ],
+@cases(
+    "change, how, named",
+    ({"lr": 0.01}, {}, "lr 0.05 and not 0.01"),
+    ({}, {"snapshots": [3]}, r"snapshots \[\] and not \['3'\]"),
+    ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
 )
-def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
+def test_overwrite_alone_replaces_another_runs_checkpoint(
     change, how, named, tmp_path, monkeypatch
 ):
     """Also if it is of another results version, which alone would be no reason."""
@@ -75,13 +74,11 @@ def test_another_runs_checkpoint_is_replaced_only_by_overwrite(
     assert left(tmp_path / "run") == left(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(
-    ("how", "named"),
-    [
-        ((checkpoint, "LAYOUT", 0), f"layout {checkpoint.LAYOUT} and not 0"),
-        ((record, "results_version", lambda spec: "new"), "code '1' and not 'new'"),
-        ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
-    ],
+@cases(
+    "how, named",
+    ((checkpoint, "LAYOUT", 0), f"layout {checkpoint.LAYOUT} and not 0"),
+    ((record, "results_version", lambda spec: "new"), "code '1' and not 'new'"),
+    ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
     ids=["layout", "code", "torch"],
 )
 def test_a_checkpoint_made_otherwise_is_refused(how, named, tmp_path, monkeypatch):

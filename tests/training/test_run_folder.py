@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from cases import cases, mistake_of
 from pyarrow import parquet
 from runs import PARTS, contents, digits_run, files, interrupted, left, run_in, tiny
 
@@ -32,19 +33,16 @@ SPEEDS = "time,worker,seconds\n0,0,1\n0,1,1\n0,2,1\n"
 def refused(spec, folder, **how):
     """The line that refuses a run, which leaves the folder unchanged."""
     before = contents(folder)
-    with pytest.raises(UserError) as told:
-        run_in(spec, folder, progress=pytest.fail, **how)
+    told = mistake_of(run_in, spec, folder, progress=pytest.fail, **how)
     assert contents(folder) == before
-    return str(told.value)
+    return told
 
 
-@pytest.mark.parametrize(
-    ("change", "how", "named"),
-    [
-        (OTHER, {}, "lr 0.05 and not 0.01"),
-        ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
-        ({}, {"snapshots": [5]}, r"snapshots \['2', 'final'\] and not \['5'\]"),
-    ],
+@cases(
+    "change, how, named",
+    (OTHER, {}, "lr 0.05 and not 0.01"),
+    ({}, {"parts": PARTS}, "parts '[0-9a-f]{16}' and not '[0-9a-f]{16}'"),
+    ({}, {"snapshots": [5]}, r"snapshots \['2', 'final'\] and not \['5'\]"),
 )
 def test_another_finished_run_is_kept(change, how, named, tmp_path):
     first = tiny()
@@ -253,9 +251,7 @@ def test_a_file_of_several_partitions_has_each_of_them(digits, tmp_path):
     assert (tmp_path / "again.parquet").read_bytes() == first
 
 
-def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(
-    own_entries, tmp_path
-):
+def test_a_natural_partition_keeps_owners_together_without_the_held_out(own_entries, tmp_path):
     """Twelve owners of the digits; the first has three samples."""
     writers = np.r_[np.zeros(3, int), 1 + np.arange(1434) % 11]
     owners("digits")(lambda root: writers)
@@ -269,15 +265,16 @@ def test_a_natural_partition_keeps_owners_together_and_leaves_out_the_held_out(
     assert parts_by_owner(digits_run(), tmp_path) is None
 
 
-def test_a_file_that_claims_to_be_the_runs_partition(tmp_path):
-    for table, message in (
-        ({"worker": [0], "label": [0]}, "it has no column 'sample'"),
-        ({"worker": [0], "sample": ["a"], "label": [0]}, "'sample' has missing values or another"),
-        ({"worker": [None], "sample": [0], "label": [0]}, "'worker' has missing values or another"),
-        ({"worker": [0], "sample": [1437], "label": [0]}, "sample 1437 is out of range"),
-    ):
-        spec = resolve({"dataset": "digits", "batch_size": 8})
-        facts = {"ngo": json.dumps({"partitions": [spec.partition_fields]})}
-        parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
-        with pytest.raises(UserError, match=f"partition-file: .*p.parquet'.* .*{message}"):
-            read(tmp_path / "p.parquet", spec)
+@cases(
+    "table, message",
+    ({"worker": [0], "label": [0]}, "it has no column 'sample'"),
+    ({"worker": [0], "sample": ["a"], "label": [0]}, "'sample' has missing values or another"),
+    ({"worker": [None], "sample": [0], "label": [0]}, "'worker' has missing values or another"),
+    ({"worker": [0], "sample": [1437], "label": [0]}, "sample 1437 is out of range"),
+)
+def test_a_file_that_claims_to_be_the_runs_partition(tmp_path, table, message):
+    spec = resolve({"dataset": "digits", "batch_size": 8})
+    facts = {"ngo": json.dumps({"partitions": [spec.partition_fields]})}
+    parquet.write_table(pa.table(table).replace_schema_metadata(facts), tmp_path / "p.parquet")
+    with pytest.raises(UserError, match=f"partition-file: .*p.parquet'.* .*{message}"):
+        read(tmp_path / "p.parquet", spec)

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from cases import cases, refused
 from running import finished, start
 from runs import CONVEX, digits_run
 
@@ -122,19 +123,15 @@ def test_fields_appear_where_they_have_a_meaning():
 
 @pytest.mark.parametrize(("values", "message"), REFUSED)
 def test_mistakes_are_told_in_one_line(values, message):
-    with pytest.raises(UserError, match=message) as error:
-        resolve(values)
-    assert "\n" not in str(error.value)
+    refused(message, resolve, values)
 
 
-@pytest.mark.parametrize(
-    ("values", "p"),
-    [
-        *(({"method": name}, 0.95) for name in ("ngo", "delayed")),
-        *(({"method": name}, 1.0) for name in ("d2", "gradient_tracking", "choco", "local_sgd")),
-        ({"method": "d2", "coupling": "capped"}, 0.95),
-        ({"method": "d2", "p": 0.75}, 0.75),
-    ],
+@cases(
+    "values, p",
+    *(({"method": name}, 0.95) for name in ("ngo", "delayed")),
+    *(({"method": name}, 1.0) for name in ("d2", "gradient_tracking", "choco", "local_sgd")),
+    ({"method": "d2", "coupling": "capped"}, 0.95),
+    ({"method": "d2", "p": 0.75}, 0.75),
 )
 def test_methods_gossip_linearly_by_default_but_those_about_phi(values, p):
     assert resolve(values).p == p
@@ -155,15 +152,11 @@ def test_own_data_sets_and_models_need_no_registry_and_declared_settings_have_de
         ({"local_rule": "ramp", "ramp_steps": 0}, "ramp_steps: 0 is out of range"),
         ({"local_rule": "ramp", "ramp_stesp": 1}, "'ramp_stesp' .*Did you mean 'ramp_steps'"),
     ):  # fmt: skip
-        with pytest.raises(UserError, match=message) as error:
-            resolve(values)
-        assert "\n" not in str(error.value)
+        refused(message, resolve, values)
     values = {"dataset": "mine", "model": "net", "workers": 2}
     source, model = DATASETS["digits"], MODELS["mnist_cnn"]
-    with pytest.raises(UserError, match="dataset: 'mine' is unknown"):
-        resolve(values)
-    with pytest.raises(UserError, match="model: 'net' is unknown"):
-        resolve(values, source=source)
+    refused("dataset: 'mine' is unknown", resolve, values)
+    refused("model: 'net' is unknown", resolve, values, source=source)
     spec = resolve(values, source=source, model=model)
     assert (spec.dataset, spec.model) == ("mine", "net")
 
@@ -177,24 +170,22 @@ def test_registries_and_checks_of_runs_import_nothing_heavy():
     assert finished(start([sys.executable, "-c", code])).strip() == "[]"
 
 
-def test_a_method_that_declares_an_unknown_name_is_refused(own_entries):
-    for declared, message in (
-        ({"fields": ("topolgy",)}, "field of method 'mine': 'topolgy' .* mean 'topology'"),
-        ({"graph": "fixd"}, "graph of method 'mine': 'fixd' is unknown; allowed: any, fixed, tree"),
-        ({"sends": ("2d",)}, "sends of method 'mine': '2d' is unknown; allowed: "),
-    ):
-        ngo.method("mine", **declared)(lambda step: None)
-        with pytest.raises(UserError, match=message) as error:
-            resolve({"method": "mine"})
-        assert "\n" not in str(error.value)
+@cases(
+    "declared, message",
+    ({"fields": ("topolgy",)}, "field of method 'mine': 'topolgy' .* mean 'topology'"),
+    ({"graph": "fixd"}, "graph of method 'mine': 'fixd' is unknown; allowed: any, fixed, tree"),
+    ({"sends": ("2d",)}, "sends of method 'mine': '2d' is unknown; allowed: "),
+)
+def test_a_method_that_declares_an_unknown_name_is_refused(own_entries, declared, message):
+    ngo.method("mine", **declared)(lambda step: None)
+    refused(message, resolve, {"method": "mine"})
 
 
 def test_a_directed_topology_needs_a_method_that_allows_it(own_entries):
     topology("circle", directed=True)(lambda n: [(i, (i + 1) % n) for i in range(n)])
     able = ", ".join(sorted(name for name, entry in METHODS.items() if entry.directed))
     message = f"'circle' is directed, and method 'ngo' needs symmetric weights; .*graphs: {able}.$"
-    with pytest.raises(UserError, match=message):
-        resolve({"topology": "circle", "method": "ngo"})
+    refused(message, resolve, {"topology": "circle", "method": "ngo"})
     assert resolve({"method": "centralized"}).topology is None
     method("push", fields=("topology",), directed=True)(lambda step: None)
     for name in ("circle", "ring"):

@@ -3,6 +3,7 @@ import re
 
 import pytest
 import torch
+from cases import cases
 from runs import CONVEX, digits_run
 from torch import nn
 from torch.nn import functional as F
@@ -58,16 +59,14 @@ def expected(name, X, G, t, past):
     return gossip_step(half, W, 0.1, 1.0 if name == "gossip" else 0.8)
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("centralized", {}),
-        ("gossip", {}),
-        ("ngo", {"p": 0.8}),
-        ("decaying", {"p": 0.8, "gamma_decay": 0.5}),
-        ("local_sgd", {"p": 0.8, "local_steps": 3}),
-        ("delayed", {"p": 0.8, "delay": 2}),
-    ],
+@cases(
+    "name, values",
+    ("centralized", {}),
+    ("gossip", {}),
+    ("ngo", {"p": 0.8}),
+    ("decaying", {"p": 0.8, "gamma_decay": 0.5}),
+    ("local_sgd", {"p": 0.8, "local_steps": 3}),
+    ("delayed", {"p": 0.8, "delay": 2}),
 )
 def test_a_step_is_the_methods_formula(least_squares, name, values):
     """On least squares, whose losses (z·x − y)² have known gradients."""

@@ -9,6 +9,7 @@ import pytest
 import running
 import runs
 import torch
+from cases import cases
 from runs import files, interrupted, left, resumed, run_in, stop_at, tiny
 from tiny_runs import BASE, ENTRIES, FILES, IMAGES
 
@@ -35,15 +36,13 @@ def without_plugins(monkeypatch):
     monkeypatch.setattr(plugins, "_loaded", {})
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [
-        {"method": "gossip", "model": "mnist_cnn", "holdout": 0.2},
-        {"method": "ngo", "model": "mnist_vae", "task": "vae", "lr": 0.003},
-        {"method": "local_sgd", "model": "mnist_cnn", "local_steps": 3, "topology": "random"},
-        {"method": "delayed", "model": "mnist_cnn", "delay": 2},
-        {"method": "gradient_tracking", "model": "mnist_cnn", **FAILING},
-    ],
+    {"method": "gossip", "model": "mnist_cnn", "holdout": 0.2},
+    {"method": "ngo", "model": "mnist_vae", "task": "vae", "lr": 0.003},
+    {"method": "local_sgd", "model": "mnist_cnn", "local_steps": 3, "topology": "random"},
+    {"method": "delayed", "model": "mnist_cnn", "delay": 2},
+    {"method": "gradient_tracking", "model": "mnist_cnn", **FAILING},
     ids=lambda values: f"{values['method']}-{values['model']}-{values.get('topology', '')}",
 )
 def test_a_run_stopped_at_every_step_is_the_run(values, tmp_path):
@@ -221,9 +220,7 @@ def ways():
 
 @pytest.mark.parametrize("values", list(ways()))
 @one_intra_op_thread()
-def test_a_run_resumed_at_every_step_is_the_run(
-    values, least_squares, digits, tmp_path, monkeypatch
-):
+def test_resumed_at_every_step_it_is_the_run(values, least_squares, digits, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cases import cases
+from cases import cases, refused
 
 import verdicts
 from verdicts.cli import main
@@ -261,9 +261,8 @@ def test_rare_metrics_have_their_last_value_and_other_ends_are_told(tmp_path):
     assert "A_2.csv' at 1, not 2" in preview
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("True", "True"), ("1", "1"), ("False", "True"), ("0", "1.0"), ("no", "yes"), ("", "t")],
+@cases(
+    "words", ("True", "True"), ("1", "1"), ("False", "True"), ("0", "1.0"), ("no", "yes"), ("", "t")
 )
 def test_diverged_is_true_in_any_row(tmp_path, words):
     text = "step,score,diverged\n1,2,{}\n2,3,{}\n"
@@ -325,8 +324,7 @@ def test_what_is_wrong_ends_in_a_line(tmp_path, capsys, format, name, content, t
     if format == "tensorboard":
         pytest.importorskip("tensorboardX")
     write(tmp_path / name, content)
-    with pytest.raises(verdicts.UserError, match=told):
-        imported(tmp_path, format)
+    refused(told, imported, tmp_path, format)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -334,12 +332,10 @@ def test_pipes_and_links_are_refused(tmp_path, format):
     pipe = tmp_path / FORMATS[format][0].replace("*", "a")
     os.mkfifo(pipe)
     for path in (pipe, tmp_path):
-        with pytest.raises(verdicts.UserError, match="not a regular file"):
-            imported(path, format)
+        refused("not a regular file", imported, path, format)
     pipe.unlink()
     pipe.symlink_to("/etc/passwd")
-    with pytest.raises(verdicts.UserError, match="no file.* is a link"):
-        imported(tmp_path, format)
+    refused("no file.* is a link", imported, tmp_path, format)
 
 
 def test_links_are_not_followed(tmp_path):
@@ -398,8 +394,7 @@ def test_a_table_that_is_too_large_is_refused(tmp_path, monkeypatch):
 def test_mistakes_in_options(tmp_path):
     file = write(tmp_path / "chart.csv", WANDB)
     for pattern in ("A", "{a}-{a}", "{0}-{b}", "", "{method}/{seed}", "{a"):
-        with pytest.raises(verdicts.UserError, match="pattern"):
-            imported(file, "wandb", pattern)
+        refused("pattern", imported, file, "wandb", pattern)
     assert main(["import", str(file), "--as", "wandb", "--out", str(tmp_path / "runs.txt")]) == 2
 
 
@@ -407,5 +402,4 @@ def test_a_folder_with_too_many_files_is_refused_before_all_are_listed(tmp_path,
     for k in range(5):
         (tmp_path / f"{k}.csv").write_text("step,loss\n1,2\n")
     monkeypatch.setattr("verdicts.importers.MOST_FILES", 3)
-    with pytest.raises(verdicts.UserError, match="files: 4 is not allowed; at most 3"):
-        import_logs([tmp_path], "files")
+    refused("files: 4 is not allowed; at most 3", import_logs, [tmp_path], "files")

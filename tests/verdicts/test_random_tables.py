@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import slow_reference as slow
+from cases import cases
 
 import verdicts
 from verdicts import reproduction
@@ -192,9 +193,7 @@ def check_reproduction(path, known, runs):
         assert seeds_left_out(row["note"]) == set(cell.loc[cell["value"].isna(), "seed"])
 
 
-@pytest.mark.parametrize(
-    "start", [0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(20, 100, 20))]
-)
+@cases("start", 0, *(pytest.param(start, marks=pytest.mark.slow) for start in range(20, 100, 20)))
 def test_the_judge_agrees_with_a_slow_reference(tmp_path, start):
     for number in range(start, start + 20):
         known = RandomTable(number)

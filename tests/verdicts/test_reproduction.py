@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from scipy import stats
 
 from verdicts.cli import main
@@ -300,9 +301,7 @@ def test_a_printed_number(text, value, spread, rounding, percent):
     assert found.spread == spread if spread else np.isnan(found.spread)
 
 
-@pytest.mark.parametrize(
-    "text", ["1,234", "1e400", "70–80", "70.1 (4)", "70.1 (+1.2)", "1_000", "inf", "٣", "1" * 101]
-)
+@cases("text", "1,234", "1e400", "70–80", "70.1 (4)", "70.1 (+1.2)", "1_000", "inf", "٣", "1" * 101)
 def test_what_is_no_printed_number(text):
     assert printed_number(text) is None
 

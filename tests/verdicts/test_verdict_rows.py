@@ -1,23 +1,22 @@
-"""Rows of verdicts: how they are printed, written and read."""
+"""Rows of verdicts and results: how they are printed, written, read and shown."""
 
 import json
 import math
+import sys
 
 import pandas as pd
-import pytest
-from cases import cases
+from cases import cases, refused
 from made_up_page import NAN, ROWS, row
 
 from verdicts import report as board
-from verdicts.registry import UserError
-from verdicts.report import as_json, as_page
+from verdicts.report import Result, as_json, as_page
 from verdicts.verdict_rows import MARKED, as_table, counts, number, read_rows
 
 
-@pytest.mark.parametrize(
-    ("value", "printed"),
-    [(4.126, "4.13"), (-0.5, "−0.5"), (12345.6, "12346"), (0.0001234, "0.000123"), (NAN, "–"),
-     (1.25e-9, "1.25 · 10⁻⁹"), (3e7, "3 · 10⁷"), (-float("inf"), "−∞"), (0, "0")],
+@cases(
+    "value, printed",
+    (4.126, "4.13"), (-0.5, "−0.5"), (12345.6, "12346"), (0.0001234, "0.000123"), (NAN, "–"),
+    (1.25e-9, "1.25 · 10⁻⁹"), (3e7, "3 · 10⁷"), (-float("inf"), "−∞"), (0, "0"),
 )  # fmt: skip
 def test_three_digits(value, printed):
     assert number(value) == printed
@@ -31,17 +30,14 @@ def test_what_is_written_is_read_with_every_digit(tmp_path):
 
 
 def test_a_wrong_table_is_refused_in_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"claims: '.*absent.csv' does not exist"):
-        read_rows(tmp_path / "absent.csv")
+    refused(r"claims: '.*absent.csv' does not exist", read_rows, tmp_path / "absent.csv")
     table = as_table(ROWS).astype(object)
     for column, text in (("estimate", "many"), ("looks", "many"), ("multiverse", "[1]")):
         table.assign(**{column: text}).to_csv(tmp_path / "a.csv", index=False)
-        with pytest.raises(UserError, match="can't be read: [^\n]*$"):
-            read_rows(tmp_path / "a.csv")
+        refused("can't be read: [^\n]*$", read_rows, tmp_path / "a.csv")
     table = pd.DataFrame([vars(ROWS[0])])
     table.drop(columns="shows").to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(UserError, match="has no column 'shows'"):
-        read_rows(tmp_path / "a.csv")
+    refused("has no column 'shows'", read_rows, tmp_path / "a.csv")
 
 
 def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apart():
@@ -92,3 +88,30 @@ def test_nothing_in_a_claim_becomes_markup_or_what_json_lacks():
     found = json.loads(as_json([row("a", seeds_needed=math.inf, met=math.nan)]))
     assert found["version"] == 1
     assert (found["rows"][0]["seeds_needed"], found["rows"][0]["met"]) == ("Infinity", None)
+
+
+class Found(Result):
+    frame = pd.DataFrame({"method": ["<b>|_50%", "y"], "mean": [-0.5, float("nan")], "empty": ""})
+
+    def __str__(self):
+        return "x & y."
+
+    def draw(self, figure):
+        figure.subplots().plot([0, 1])
+
+
+def test_a_result_prints_its_sentence_and_shows_its_table_in_three_formats(tmp_path, monkeypatch):
+    found = Found()
+    assert str(found) == repr(found) == "x & y."
+    lines = found.to_markdown().splitlines()
+    assert lines == ["| Method | Mean |", "| --- | --- |", r"| \<b\>\|\_50% | −0.5 |", "| y | – |"]
+    body = found.to_latex().splitlines()
+    row = r"\textless{}b\textgreater{}\textbar{}\_50\% & $-$0.5 \\"
+    assert (body[0], body[2], body[4]) == (r"\begin{tabular}{ll}", r"Method & Mean \\", row)
+    assert found._repr_html_().startswith("<p>x &amp; y.</p>\n<div")
+    assert "<b>" not in found._repr_html_()
+    found.plot(tmp_path / "x.png")
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    refused(r"picture: 'x\.what': ", found.plot, "x.what")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # not installed
+    refused("it needs matplotlib", found.plot)

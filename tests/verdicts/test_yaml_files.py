@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cases import cases
+from cases import cases, refused
 
 from verdicts.files import Unfit, UniqueKeys, read_mapping, regular_file, write_together
 from verdicts.registry import UserError
@@ -49,8 +49,7 @@ def test_a_strangers_file_is_refused_in_a_line(tmp_path, monkeypatch, content, m
     monkeypatch.chdir(tmp_path)
     if content is not None:
         Path("a.yaml").write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        read_mapping(Path("a.yaml"), "own")
+    refused(message, read_mapping, Path("a.yaml"), "own")
     assert not (tmp_path / "ran").exists()
 
 
@@ -76,8 +75,7 @@ def test_a_file_that_is_absent_large_or_no_file_is_not_opened(tmp_path):
             regular_file(tmp_path / name, "key", 10)
     (tmp_path / "file").write_text("x" * 11)
     assert regular_file(tmp_path / "file", "key", 11) == tmp_path / "file"
-    with pytest.raises(UserError, match="has 11 bytes; at most 10"):
-        regular_file(tmp_path / "file", "key", 10)
+    refused("has 11 bytes; at most 10", regular_file, tmp_path / "file", "key", 10)
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):

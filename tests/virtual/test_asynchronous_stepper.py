@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from cases import cases
 from runs import CONVEX, digits_run, trained, without_clock
 
 from ngo.common.seeding import numpy_stream, torch_stream
@@ -159,23 +160,21 @@ def in_float64(spec, root):
     return make_problem(spec, replace(data, **{n: getattr(data, n).double() for n in names}))
 
 
-@pytest.mark.parametrize(
+@cases(
     "method",
-    [
-        {"method": "ngo", "p": 0.9, "gamma": 0.5},
-        {"method": "gossip"},
-        {"method": "dsgd", "topology": "star"},
-        {"method": "local_sgd", "local_steps": 3},
-        {"method": "ngo", "p": 0.9, "gamma": 0.5, **PHASES},
-        {"method": "outer", "local_steps": 3, "p": 0.9, "gamma": 0.5},
-        {"method": "noloco", "local_steps": 2, "outer_momentum": 0.5},
-        {"method": "gasloc", "local_steps": 3, "gamma": 0.5, "outer_momentum": 0.5},
-        {"method": "ad_psgd"},
-        {"method": "async_push_sum", "topology": "directed_ring"},
-        {"method": "ngo", "p": 0.9, "latency": 0.0},
-        {"method": "ad_psgd", "latency": 2.5},
-        {"method": "outer", "local_steps": 3, "latency": 2.5},
-    ],
+    {"method": "ngo", "p": 0.9, "gamma": 0.5},
+    {"method": "gossip"},
+    {"method": "dsgd", "topology": "star"},
+    {"method": "local_sgd", "local_steps": 3},
+    {"method": "ngo", "p": 0.9, "gamma": 0.5, **PHASES},
+    {"method": "outer", "local_steps": 3, "p": 0.9, "gamma": 0.5},
+    {"method": "noloco", "local_steps": 2, "outer_momentum": 0.5},
+    {"method": "gasloc", "local_steps": 3, "gamma": 0.5, "outer_momentum": 0.5},
+    {"method": "ad_psgd"},
+    {"method": "async_push_sum", "topology": "directed_ring"},
+    {"method": "ngo", "p": 0.9, "latency": 0.0},
+    {"method": "ad_psgd", "latency": 2.5},
+    {"method": "outer", "local_steps": 3, "latency": 2.5},
     ids=lambda fields: "-".join(map(str, fields.values())),
 )
 def test_batches_of_steps_equal_one_event_after_another(method, tmp_path):
@@ -199,15 +198,13 @@ def same_rows(rows):
     return [row | {"virtual_seconds": 0, "joules": 0} for row in without_clock(rows)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "fields",
-    [
-        {},
-        {"method": "dsgd", "topology": "random"},
-        {"method": "gasloc", "local_steps": 3, "local_rule": "adamw", "lr": 0.001},
-        {"method": "async_push_sum", "topology": "one_peer_exponential"},
-        {"lr_schedule": "cosine", "gamma_decay": 0.5, "topology": "alternating_matching"},
-    ],
+    {},
+    {"method": "dsgd", "topology": "random"},
+    {"method": "gasloc", "local_steps": 3, "local_rule": "adamw", "lr": 0.001},
+    {"method": "async_push_sum", "topology": "one_peer_exponential"},
+    {"lr_schedule": "cosine", "gamma_decay": 0.5, "topology": "alternating_matching"},
     ids=str,
 )
 def test_equal_speeds_without_latency_are_the_run_without_time(digits, fields):

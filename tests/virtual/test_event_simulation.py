@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from cases import cases, refused
 from runs import digits_run, trained, without_clock
 
 from ngo.common.registries import METHODS, TOPOLOGIES
 from ngo.virtual.event_simulation import EventSimulation, Graphs
 from ngo.virtual.waiting_stepper import WaitingTimes
-from verdicts.registry import UserError
 
 SIZE = 100
 
@@ -77,12 +77,10 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
 
 
 @pytest.mark.parametrize("latency", [0.0, 1.5])
-@pytest.mark.parametrize(
+@cases(
     "fields",
-    [
-        {"topology": "star", "speed": "log_normal_workers", "slow_workers": 2, "slow_factor": 5},
-        {"topology": "ring", "speed": "log_normal", "method": "local_sgd", "local_steps": 3},
-    ],
+    {"topology": "star", "speed": "log_normal_workers", "slow_workers": 2, "slow_factor": 5},
+    {"topology": "ring", "speed": "log_normal", "method": "local_sgd", "local_steps": 3},
 )
 def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, latency):
     together, apart = (simulation(workers=9, latency=latency, **fields) for _ in range(2))
@@ -142,8 +140,7 @@ def test_workers_that_are_away_take_no_step_are_sent_nothing_and_all_end_a_run(t
     assert ((1, 10), (0, 1)) in named  # at 11 it is back, with the model that it had
     assert ((1, 11), (0, 2)) in named
     events = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
-    with pytest.raises(UserError, match="churn: all workers are away"):
-        events.window(20)
+    refused("churn: all workers are away", events.window, 20)
     events = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
     window = events.window(20)
     assert events.wires.messages == 20
@@ -182,9 +179,8 @@ def test_times_are_the_max_plus_recursion():
     done = np.zeros(6)
     for _ in range(30):
         half = np.array([done[i] + other._seconds[i](done[i]) for i in range(6)])
-        done = np.array(
-            [max(half[i], half[(i - 1) % 6] + 0.3, half[(i + 1) % 6] + 0.3) for i in range(6)]
-        )
+        there = half + 0.3
+        done = np.array([max(half[i], there[i - 1], there[(i + 1) % 6]) for i in range(6)])
     assert take(each, W, 30) == pytest.approx(done)
 
 
@@ -219,8 +215,7 @@ def test_neighbours_wait_for_a_worker_that_is_away(tmp_path):
     each = times(churn="churn_trace", churn_file=str(path))
     assert take(each, ring(), 1) == [1.0] * 4
     assert take(each, ring(), 1) == [11.0, 11.0, 2.0, 11.0]
-    with pytest.raises(UserError, match="churn: worker 0 leaves for good"):
-        take(each, ring(), 20)
+    refused("churn: worker 0 leaves for good", take, each, ring(), 20)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import cases, refused
 from runs import digits_run
 
 from ngo.training.clocks import CHURN, LINKS, SPEEDS, Presence, read_trace
@@ -83,14 +84,14 @@ def churned(tmp_path, rows):
     return CHURN[spec.churn].of(spec)
 
 
-def test_a_wrong_event_is_refused(tmp_path):
-    for rows, wrong in (
-        (["1,0,comes"], "row 1: worker 0 comes, and it is there already"),
-        (["1,0,leaves", "1,0,leaves"], "row 2: worker 0 leaves, and it is away already"),
-        (["1,0,goes"], "row 1: event 'goes' is neither leaves nor comes"),
-    ):
-        with pytest.raises(UserError, match=wrong):
-            churned(tmp_path, rows)
+@cases(
+    "rows, wrong",
+    (["1,0,comes"], "row 1: worker 0 comes, and it is there already"),
+    (["1,0,leaves", "1,0,leaves"], "row 2: worker 0 leaves, and it is away already"),
+    (["1,0,goes"], "row 1: event 'goes' is neither leaves nor comes"),
+)
+def test_a_wrong_event_is_refused(tmp_path, rows, wrong):
+    refused(wrong, churned, tmp_path, rows)
 
 
 def test_a_step_begins_again_when_its_worker_comes_back():
@@ -115,21 +116,18 @@ def test_time_never_stands_still(changes, seconds):
         Presence([changes]).end(0, 10.0, seconds)
 
 
-@pytest.mark.parametrize(
-    ("row", "wrong"),
-    [
-        (b"1,0", "row 2: 2 values, where 3 are needed"),
-        (b"1,3,1", "row 2: worker 3 is not one of 0 to 2"),
-        (b"inf,0,1", "row 2: time inf is not allowed"),
-        (b"1," + 5000 * b"9" + b",1", "row 2: .*Exceeds the limit"),
-        (b"\xff\xfe\x00", ""),
-    ],
+@cases(
+    "row, wrong",
+    (b"1,0", "row 2: 2 values, where 3 are needed"),
+    (b"1,3,1", "row 2: worker 3 is not one of 0 to 2"),
+    (b"inf,0,1", "row 2: time inf is not allowed"),
+    (b"1," + 5000 * b"9" + b",1", "row 2: .*Exceeds the limit"),
+    (b"\xff\xfe\x00", ""),
 )
 def test_a_wrong_row_is_named_in_one_line(tmp_path, row, wrong):
     (tmp_path / "trace.csv").write_bytes(b"time,worker,seconds\n0,0,1\n" + row + b"\n")
     run = SimpleNamespace(workers=3, speed_file=str(tmp_path / "trace.csv"))
-    with pytest.raises(UserError, match=f"speed_file: .*{wrong}[^\n]*$"):
-        read_trace(run, "speed_file", "time,worker,seconds")
+    refused(f"speed_file: .*{wrong}[^\n]*$", read_trace, run, "speed_file", "time,worker,seconds")
 
 
 def wires(size=10, changes=None, replaces=True, **values):

@@ -13,7 +13,7 @@ import pandas as pd
 import running
 import yaml
 from running import finished
-from tier_artefacts import ARTEFACTS
+from shipped_plans import plan_of_tier
 
 from ngo.pipeline.paths import REPOSITORY
 
@@ -46,7 +46,7 @@ TARGETS = ("table1", "tableS1", "fig3", "figS2")
 
 def outputs(name: str) -> list[str]:
     """The files of a figure or table, from the root."""
-    return [f"results/test/{path}" for path in ARTEFACTS[name].outputs()]
+    return [f"results/test/{path}" for path in plan_of_tier().artefacts[name].outputs()]
 
 
 FILES = [path for name in TARGETS for path in outputs(name)]

@@ -5,11 +5,10 @@ Neither conda nor apptainer is started here.
 
 import os
 import sys
-from pathlib import Path
 
 import pytest
-import running
 from clone import REPOSITORY, assert_one_line
+from running import snakemake
 
 CONDA = f"""#!/usr/bin/env bash
 echo "$*" >> "$STAND_IN/calls"
@@ -28,27 +27,20 @@ esac
 
 
 @pytest.fixture
-def stand_in(tmp_path):
+def stand_in(tmp_path, monkeypatch):
     """A folder with the stand-in for ``conda`` in ``bin``; it notes how it is called."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/conda").write_text(CONDA)
     (tmp_path / "bin/conda").chmod(0o755)
     (tmp_path / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
+    (tmp_path / "config").symlink_to(REPOSITORY / ".test/config")
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin", prepend=os.pathsep)
+    monkeypatch.setenv("STAND_IN", str(tmp_path))
     return tmp_path
 
 
-def snakemake(folder: Path, *arguments: str, code: int = 0) -> str:
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--directory", folder, *arguments]
-    place = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "STAND_IN": str(folder)}
-    process = running.start(command, cwd=REPOSITORY, env={**os.environ, **place})
-    said = "".join(running.ended(process, 300))
-    assert process.returncode == code, said
-    return said
-
-
 def test_jobs_run_in_the_environment_with_the_code_of_the_repository(stand_in):
-    (stand_in / "config").symlink_to(REPOSITORY / ".test/config")
-    snakemake(stand_in, "fig3", "--sdm", "conda")
+    snakemake(REPOSITORY, "--directory", stand_in, "fig3", "--sdm", "conda")
     calls = (stand_in / "calls").read_text()
     assert calls.count("env create") == 1
     installed = (stand_in / "installed").read_text().strip()
@@ -59,8 +51,8 @@ def test_jobs_run_in_the_environment_with_the_code_of_the_repository(stand_in):
 
 
 def test_an_image_that_is_not_built_is_one_line(stand_in):
-    (stand_in / "config").symlink_to(REPOSITORY / ".test/config")
     if (REPOSITORY / "workflow/envs/ngo.sif").exists():
         pytest.skip("the image is there")
-    said = snakemake(stand_in, "-n", "fig3", "--sdm", "apptainer", code=1)
+    asked = ("--directory", stand_in, "-n", "fig3", "--sdm", "apptainer")
+    said = snakemake(REPOSITORY, *asked, code=1)
     assert_one_line(said, "^ngo: container: .*; build it in .*: apptainer build ")

@@ -4,9 +4,11 @@ Existing files are complete, errors are clear, and the same command ends with th
 """
 
 import json
+import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -15,6 +17,7 @@ from random import Random
 
 import psutil
 import pytest
+import running
 import yaml
 from clone import Clone, assert_one_line, without_date
 from running import LIMIT, ended, finished, kill, with_children
@@ -127,9 +130,8 @@ def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed, monkey
     for child in with_children(process):
         resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (4096, 4096))
     out = failed(process)
-    assert re.search(
-        "ngo: folder: the folder '.*' can't be written to: File too large; finished", out
-    )
+    full = "ngo: folder: the folder '.*' can't be written to: File too large; finished"
+    assert re.search(full, out)
 
     # Not even root can write to /proc.
     shutil.rmtree(clone.root / "results/test/metrics", ignore_errors=True)
@@ -181,3 +183,53 @@ def test_the_whole_demo_killed_again_and_again(tmp_path, seed):
 
 def without_throughputs(root: Path) -> dict[str, object]:
     return {name: said for name, said in contents(root).items() if "throughput" not in name}
+
+
+# Two runs of some seconds: figA1 keeps models, table1 does not.
+LONG = {
+    "tier": "test",
+    "device": "cpu",
+    "seeds": [0],
+    "settings": {
+        "tiny": {"dataset": "digits", "partition": "iid", "workers": 4, "batch_size": 8,
+                 "epochs": 8.0, "eval_every": 0.2},
+    },
+    "training": {
+        "table1": {"settings": ["tiny"], "compare": [{"method": "gossip", "topology": "ring"}]},
+        "figA1": {
+            "settings": ["tiny"],
+            "compare": [{"method": "ngo", "topology": "ring"}],
+            "snapshots": ["final"],
+        },
+    },
+}  # fmt: skip
+TWO = ("results/test/metrics/table1.parquet", "results/test/metrics/figA1.parquet")
+CHECKPOINTED = (*TWO, "--workflow-profile", "workflow/profiles/local")
+
+
+def test_checkpoints_outlive_their_jobs(tmp_path):
+    """Ctrl-C, then kill −9 of Snakemake and all its jobs, then the rest: the same command."""
+    clone = Clone(tmp_path / "ngo")
+    (clone.root / "test.yaml").write_text(yaml.safe_dump(LONG))
+
+    def checkpoints():
+        return list(clone.root.glob("results/runs/*/checkpoint.pt"))
+
+    def resumed():
+        logs = clone.root.glob("logs/test/jobs/*.log")
+        return [log for log in logs if "resuming at step" in log.read_text()]
+
+    for number, begun in ((signal.SIGINT, checkpoints), (signal.SIGKILL, resumed)):
+        process = clone.start(*CHECKPOINTED)
+        running.awaited(lambda begun=begun: len(begun()) == 2, process)
+        os.killpg(process.pid, number)
+        out, _ = running.ended(process)
+        assert process.returncode != 0, out
+        assert len(checkpoints()) == 2
+        assert not list(clone.root.glob("results/runs/*/metrics.parquet"))
+    clone.snakemake(*CHECKPOINTED)
+    assert not checkpoints()
+    records = list(clone.root.glob("results/runs/*/run.json"))
+    assert len(records) == 2
+    for record in records:
+        assert json.loads(record.read_text())["resumed_at_steps"]

@@ -1,12 +1,9 @@
 """The workflow as a module of another workflow, in another folder."""
 
-import os
-import sys
-
 import pytest
-import running
 import yaml
 from clone import REPOSITORY, assert_one_line
+from running import snakemake
 
 OUTER = f"""
 configfile: "mine.yaml"
@@ -26,20 +23,13 @@ rule copy:
 
 
 @pytest.fixture
-def outer(tmp_path):
+def outer(tmp_path, monkeypatch):
     """The folder of another workflow, whose config has the demo tier's under a key."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     demo = yaml.safe_load((REPOSITORY / "config/demo.yaml").read_text())
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"consensus_study": demo}))
     (tmp_path / "Snakefile").write_text(OUTER)
     return tmp_path
-
-
-def snakemake(folder, *arguments: str, code: int = 0) -> str:
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", *arguments]
-    process = running.start(command, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    said = "".join(running.ended(process, 300))
-    assert process.returncode == code, said
-    return said
 
 
 def test_a_module_makes_figure_3_of_the_demo_tier(outer):

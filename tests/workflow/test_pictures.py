@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import cases
 from clone import REPOSITORY, Clone
 from pypdfium2 import PdfDocument
 from running import finished, start
-from tier_artefacts import ARTEFACTS
+from shipped_plans import plan_of_tier
 
 from ngo import plots
 
@@ -57,9 +58,7 @@ def overprinted(pdf: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("angle", [0, 90])
-@pytest.mark.parametrize(
-    ("off", "lies"), [((0, 0), True), ((0.1, 0.01), True), ((0.1, 0.1), False)]
-)
+@cases("off, lies", ((0, 0), True), ((0.1, 0.01), True), ((0.1, 0.1), False))
 def test_a_word_on_another_is_found(angle, off, lies, tmp_path, house_style):
     figure = plots.new_figure(3, 3)
     figure.text(0.5, 0.5, "accuracy (%)", rotation=angle)
@@ -90,7 +89,7 @@ def test_no_word_of_a_figure_lies_on_another_and_its_labels_are_there(figures):
     faults = {}
     for pdf in pages:
         text = " ".join(word for word, _ in words(pdf))
-        book = json.loads((REPOSITORY / ARTEFACTS[pdf.stem].notebook).read_text())
+        book = json.loads((REPOSITORY / plan_of_tier().artefacts[pdf.stem].notebook).read_text())
         labels = LABEL.findall("\n".join("".join(cell["source"]) for cell in book["cells"]))
         absent = [label for label in labels if label.strip() not in text]
         if found := [*absent, *cut(pdf), *overprinted(pdf)]:

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from clone import REPOSITORY, Clone, assert_one_line
 
-EXAMPLES = sorted(
-    str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("examples/plugins/*.py")
-)
+PLUGINS = REPOSITORY.glob("examples/plugins/*.py")
+EXAMPLES = sorted(str(path.relative_to(REPOSITORY)) for path in PLUGINS)
+BASE = {"tier": "test", "device": "cpu", "seeds": [0]}
 FLOWERS = {"dataset": "flowers", "model": "flower_net", "partition": "blocks", "workers": 4}
 COMPARE = [
     {"method": "gossip", "topology": ["ring", "cliques"]},
@@ -23,15 +23,10 @@ COMPARE = [
 ]
 RUNS = 8
 ALL_EXAMPLES = {
-    "tier": "test",
-    "device": "cpu",
-    "seeds": [0],
+    **BASE,
     "plugins": EXAMPLES,
     "defaults": {"lr": 0.05, "batch_size": 8, "epochs": 4, "eval_every": 4},
-    "settings": {
-        "flowers": FLOWERS,
-        "svm": {**FLOWERS, "model": "linear_svm", "task": "hinge"},
-    },
+    "settings": {"flowers": FLOWERS, "svm": {**FLOWERS, "model": "linear_svm", "task": "hinge"}},
     "training": {
         "mine": {"settings": ["flowers"], "compare": COMPARE, "snapshots": [0, "final"]},
         "svm": {"settings": ["svm"], "compare": [{"method": "gossip", "topology": "ring"}]},
@@ -58,31 +53,24 @@ def records(examples):
 
 
 def test_every_plugin_is_used_and_recorded(examples):
-    tables = {
-        name: pd.read_parquet(examples.root / f"results/test/metrics/{name}.parquet")
-        for name in ("mine", "svm")
-    }
-    mine = tables["mine"]
+    folder = examples.root / "results/test/metrics"
+    mine, svm = (pd.read_parquet(folder / f"{name}.parquet") for name in ("mine", "svm"))
     assert mine["run"].nunique() == RUNS
     assert set(mine["topology"]) == {"ring", "cliques", "de_bruijn", "rotating_partners"}
     assert set(mine["method"]) == {"gossip", "push_diging", "slowmo", "ngo"}
     assert sorted(mine["beta1"].dropna().unique()) == [0.8, 0.9]
     assert set(mine["coupling"].dropna()) == {"power", "bounded_confidence"}
-    assert tables["svm"]["task"].unique().tolist() == ["hinge"]
-    for table in tables.values():
+    assert svm["task"].unique().tolist() == ["hinge"]
+    for table in (mine, svm):
         last = table[table["step"] == table["step"].max()]
         columns = ["consensus_loss", "consensus_accuracy", "workers_loss_mean", "V"]
         assert last[columns].notna().all(axis=None)
         first = table[table["step"] == 0]["consensus_loss"].iloc[0]
         assert (last["consensus_loss"] < first).all()
-    hashes = [
-        {
-            "file": name.rpartition("/")[2],
-            "sha256": hashlib.sha256((examples.root / name).read_bytes()).hexdigest(),
-        }
-        for name in EXAMPLES
-    ]
-    assert len(hashes) == 11
+    assert len(EXAMPLES) == 11
+    files = [examples.root / name for name in EXAMPLES]
+    sums = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    hashes = [{"file": path.name, "sha256": own} for path, own in zip(files, sums, strict=True)]
     assert [record["plugins"] for record in records(examples)] == [hashes] * (RUNS + 1)
 
 
@@ -100,14 +88,10 @@ def own(generator):
 """
 TINY = {"dataset": "digits", "partition": "iid", "workers": 2, "batch_size": 8, "epochs": 0.1}
 OWN_MODEL = {
-    "tier": "test",
-    "device": "cpu",
-    "seeds": [0],
+    **BASE,
     "plugins": ["mine.py"],
     "settings": {"own": {**TINY, "model": "own"}, "known": {**TINY, "model": "mnist_fc"}},
-    "training": {
-        "mine": {"settings": ["own", "known"], "compare": [{"method": "gossip"}]},
-    },
+    "training": {"mine": {"settings": ["own", "known"], "compare": [{"method": "gossip"}]}},
 }
 
 
@@ -130,9 +114,8 @@ def test_a_changed_plugin_reruns_what_uses_it(clone):
         assert "own" in (clone.root / f"results/runs/{again.split()[0]}/run.json").read_text()
         assert clone.planned("mine") == {}
         (clone.root / "other.py").write_text("NAME = 1\n")
-        (clone.root / "test.yaml").write_text(
-            yaml.safe_dump({**OWN_MODEL, "plugins": ["mine.py", "other.py"]})
-        )
+        more = {**OWN_MODEL, "plugins": ["mine.py", "other.py"]}
+        (clone.root / "test.yaml").write_text(yaml.safe_dump(more))
         assert clone.planned("mine") == {}
 
 
@@ -149,9 +132,7 @@ def test_every_command_gets_the_plugins_and_a_mistake_in_one_is_a_line(clone):
 
 
 OWN_DATA = {
-    "tier": "test",
-    "device": "cpu",
-    "seeds": [0],
+    **BASE,
     "plugins": ["marks.yaml"],
     "settings": {
         "marks": {"dataset": "marks", "model": "mnist_fc", "partition": "natural", "workers": 3,
@@ -159,9 +140,7 @@ OWN_DATA = {
         "digits": {"dataset": "digits", "model": "mnist_fc", "partition": "iid", "workers": 2,
                    "batch_size": 8, "epochs": 0.05},
     },
-    "training": {
-        "mine": {"settings": ["marks", "digits"], "compare": [{"method": "gossip"}]},
-    },
+    "training": {"mine": {"settings": ["marks", "digits"], "compare": [{"method": "gossip"}]}},
 }  # fmt: skip
 
 
@@ -187,9 +166,8 @@ def test_another_content_is_refused_until_it_is_described_and_reruns_its_runs_al
     clone.snakemake("mine", **data)
     assert clone.planned("mine", **data) == {}
     save(clone.root, seed=1)
-    (clone.root / "marks.yaml").write_text(
-        (clone.root / "marks.yaml").read_text() + "\n# A note.\n"
-    )
+    with (clone.root / "marks.yaml").open("a") as file:
+        file.write("\n# A note.\n")
     assert clone.planned("mine", **data) == {}
     out = clone.snakemake("mine", "--forcerun", "train", code=1, **data)
     assert_one_line(out, "data.root: the content of '.*marks.npz' is not the described one")

@@ -11,12 +11,11 @@ from html.parser import HTMLParser
 
 import pytest
 from clone import Clone
-from shipped_plans import planned
-from tier_artefacts import ARTEFACTS
+from shipped_plans import plan_of_tier, planned
 
 TARGETS = ("fig3", "assumptions")
 SHOWN = {
-    "results/test/figures/fig3.png": ARTEFACTS["fig3"].title,
+    "results/test/figures/fig3.png": plan_of_tier().artefacts["fig3"].title,
     "results/test/tables/assumptions.html": "does not state",
 }
 

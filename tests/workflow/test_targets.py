@@ -146,9 +146,7 @@ def test_jobs_do_not_share_a_gpu_unless_told(tmp_path, told, at_once):
     ("cluster", "device", "gpus", "data", "memory"),
     [((), "cpu", 0, "mnist", 3000), (("--jobs", "9"), "auto", 1, "digits", 5000)],
 )
-def test_jobs_of_a_cluster_ask_for_a_gpu_though_there_is_none_here(
-    fresh, cluster, device, gpus, data, memory
-):
+def test_jobs_of_a_cluster_ask_for_a_gpu_and_memory(fresh, cluster, device, gpus, data, memory):
     """And for the memory of their data set."""
     resources = {"train": {"mem_mb_of": {data: 5000}}}
     (fresh.root / "gpu.yaml").write_text(yaml.safe_dump({"device": "auto", "resources": resources}))

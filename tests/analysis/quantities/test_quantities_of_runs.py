@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_rounds import by_gamma, made
-from made_up_speed import trajectories
+from cases import refused
+from made_up import by_gamma, rounds, trajectories
 from measured_runs import ended, evaluations, table
 
 from ngo.analysis.quantities import measured
@@ -51,8 +51,7 @@ def test_accuracy_is_compared_at_the_bytes_of_the_more_frugal_run():
     # 10,000 bytes: step 10 of NGO, at 30 %, and step 50 of local SGD, at 35 %.
     found = difference_at_bytes(table(*runs()), EVERY, RARE, share=0.5)
     assert found.numbers[0] == pytest.approx(-5)
-    with pytest.raises(UserError, match="share: 2 is not allowed"):
-        difference_at_bytes(table(*runs()), EVERY, RARE, share=2)
+    refused("share: 2 is not allowed", difference_at_bytes, table(*runs()), EVERY, RARE, share=2)
     assert difference_at_bytes(table(*runs(lost=True)), EVERY, RARE).numbers[0] == -math.inf
     assert difference_at_bytes(table(*runs(lost=True)), RARE, EVERY).numbers[0] == math.inf
 
@@ -230,8 +229,7 @@ def test_gaps_are_compared_as_they_are_printed_and_the_smallest_is_found():
     assert found["case"].tolist() == ["topology ring, n 4", "topology ring, n 16"]
     assert found["met"].tolist() == [False, True]
     assert found["limit"].tolist() == [0.13, 0.27]
-    with pytest.raises(UserError, match="topology: 'web' is unknown"):
-        measured.smallest_gap(FOUR, "web")
+    refused("topology: 'web' is unknown", measured.smallest_gap, FOUR, "web")
 
 
 def test_degrees_of_random_graphs():
@@ -241,8 +239,7 @@ def test_degrees_of_random_graphs():
     assert measured.random_degrees(both, "un")["met"].tolist() == [False, False]
     few = both.assign(draws=5)
     assert measured.random_degrees(few, "un")["met"].all()
-    with pytest.raises(UserError, match="form: 'nu' is unknown; allowed: u\\(n-1\\), un"):
-        measured.random_degrees(both, "nu")
+    refused("form: 'nu' is unknown; allowed: u\\(n-1\\), un", measured.random_degrees, both, "nu")
 
 
 def test_messages_of_a_worker_are_those_of_the_first_round_alone():
@@ -266,10 +263,11 @@ def test_a_delay_raises_the_floor_of_a_sublinear_coupling():
 
 
 def test_the_quantity_is_the_log_ratio_by_seed():
-    found = measured.settled_ratio(made(by_gamma), of="capped")
+    found = measured.settled_ratio(rounds(by_gamma), of="capped")
     assert list(found.index) == [4, 5, 6, 7]
     assert np.allclose(found, np.log(0.5))
-    assert np.allclose(measured.settled_ratio(made(by_gamma), of="NGO", minus="capped"), np.log(8))
+    found = measured.settled_ratio(rounds(by_gamma), of="NGO", minus="capped")
+    assert np.allclose(found, np.log(8))
 
 
 @pytest.mark.parametrize("lost", [np.inf, np.nan])
@@ -277,9 +275,9 @@ def test_divergence_decides_against_the_side_that_diverged(lost):
     def V(coupling, p, gamma, seed):
         return lost if p == 0.75 and coupling == "power" else 1.0
 
-    assert (measured.settled_ratio(made(V), of="NGO") == np.inf).all()
-    assert (measured.settled_ratio(made(V), of="linear", minus="NGO") == -np.inf).all()
-    both = measured.settled_ratio(made(lambda *_: lost), of="NGO")  # no comparison
+    assert (measured.settled_ratio(rounds(V), of="NGO") == np.inf).all()
+    assert (measured.settled_ratio(rounds(V), of="linear", minus="NGO") == -np.inf).all()
+    both = measured.settled_ratio(rounds(lambda *_: lost), of="NGO")  # no comparison
     assert both.isna().all()
 
 
@@ -308,3 +306,59 @@ def test_the_slope_on_log_V_leaves_out_runs_without_one():
     found = measured.slope_on_V(table(*rows)).numbers
     assert found[0] == pytest.approx(-2)
     assert math.isnan(found[1])
+
+
+def value(rows, name):
+    return per_run(table(rows), name)["value"].item()
+
+
+def test_values_at_the_end():
+    values = {"accuracy": 60, "workers_accuracy": 50, "merge_gain": 10, "V": 4}
+    values |= {"loss": 0.5, "workers_loss": 1, "train_loss": 1.5}
+    rows = ended(accuracy=0.6, V=4.0, loss=0.5)
+    assert {name: value(rows, name) for name in values} == pytest.approx(values)
+    rows = evaluations([{"step": k, "accuracy": a} for k, a in enumerate((0.1, 0.7, 0.6))])
+    assert value(rows, "best_accuracy") == pytest.approx(70)
+    rows = evaluations([{"step": 0}, {"step": 50, "messages": 1000}])
+    assert value(rows, "edges") == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "worst"),
+    [("accuracy", -math.inf), ("V", math.inf), ("loss", math.inf), ("best_accuracy", -math.inf),
+     ({"steps_to_accuracy": 50}, math.inf), ({"mean": "V"}, math.inf)],
+)  # fmt: skip
+def test_a_diverged_run_has_the_worst_value(name, worst):
+    assert value(ended(accuracy=0.9, diverged=True), name) == worst
+
+
+def test_the_time_to_a_target_is_linear_between_evaluations():
+    curve = ((0, 0.1, 2.0), (100, 0.5, 1.0), (200, 0.9, 0.5))
+    rows = evaluations([{"step": s, "accuracy": a, "loss": x} for s, a, x in curve])
+    assert value(rows, {"steps_to_accuracy": 70}) == pytest.approx(150)
+    assert value(rows, {"epochs_to_accuracy": 70}) == pytest.approx(15)
+    assert value(rows, {"steps_to_loss": 0.75}) == pytest.approx(150)
+    assert value(rows, {"steps_to_accuracy": 95}) == math.inf
+    more = ({"virtual_seconds": row["step"] / 10, "joules": 2.0 * row["step"]} for row in rows)
+    timed = [row | own for row, own in zip(rows, more, strict=True)]
+    assert value(timed, {"virtual_seconds_to_accuracy": 70}) == pytest.approx(15)
+    assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
+    with pytest.raises(UserError, match="joules: not all of these runs have it"):
+        value(rows, {"joules_to_accuracy": 70})
+
+
+def curve(*accuracies):
+    """A run whose first half is flat."""
+    start = [{"step": 0, "accuracy": 0.5}]
+    steps = range(len(accuracies), 2 * len(accuracies))
+    return start + [{"step": s, "accuracy": a} for s, a in zip(steps, accuracies, strict=True)]
+
+
+def test_an_alternating_curve_fluctuates_and_short_and_flat_ones_do_not():
+    rows = evaluations(curve(0.5, 0.6, 0.5, 0.6, 0.5, 0.6))
+    assert value(rows, "fluctuation") == pytest.approx(10)
+    # Five changes of ±10 points: four products of −100 over five squares of 100.
+    assert value(rows, "lag1") == pytest.approx(-0.8)
+    assert math.isnan(value(evaluations(curve(0.1, 0.2, 0.1)), "fluctuation"))
+    assert math.isnan(value(evaluations(curve(*[0.5] * 6)), "lag1"))
+    assert value(evaluations(curve(*[0.5] * 6)), "fluctuation") == 0

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from by_worker import D, N
+from cases import cases
 from stepping import Stepping
 
 from ngo.common.seeding import torch_stream
@@ -41,9 +42,7 @@ def gradients(X):
 
 
 @pytest.mark.parametrize(("graph", "p"), [(ring, 0.9), (complete, 1.0)])
-@pytest.mark.parametrize(
-    "method", ["d2", "exact_diffusion", "extra", "gradient_tracking", "quasi_global"]
-)
+@cases("method", "d2", "exact_diffusion", "extra", "gradient_tracking", "quasi_global")
 def test_a_method_is_its_reference(method, graph, p):
     W = mixing_matrix(graph(by_worker.N))
     actual = trained(method, W, 50, lr=LR, gamma=0.4, p=p, qg_momentum=0.9)
@@ -88,9 +87,8 @@ def admm(W, rounds, lr, gamma):
     c = {(i, j): gamma * W[i][j] / lr for i in range(n) for j in range(n) if i != j}
     rho = {i: 2 * gamma / lr - 2 * sum(c[i, j] for j in range(n) if j != i) for i in range(n)}
     for _ in range(rounds):
-        multiplier = {
-            i: multiplier[i] + sum(c[i, j] * (x[i] - x[j]) for j in x if j != i) for i in x
-        }
+        apart = {i: sum(c[i, j] * (x[i] - x[j]) for j in x if j != i) for i in x}
+        multiplier = {i: multiplier[i] + apart[i] for i in x}
         new = {}
         for i in x:
             # The gradient of the augmented objective at z: H z − h.
@@ -212,9 +210,8 @@ def test_adam_goes_with_gradient_tracking_and_weight_decay_and_not_with_d2():
         return np.linalg.norm(actual - to, axis=1).max() / np.linalg.norm(to)
 
     how = {"lr": 0.01, "weight_decay": 0.3}
-    adam, adamw = (
-        trained_with("gradient_tracking", 1000, rule=r, **how) for r in ("adam", "adamw")
-    )
+    rules = ("adam", "adamw")
+    adam, adamw = (trained_with("gradient_tracking", 1000, rule=r, **how) for r in rules)
     assert relative_distance(adam, regularised(0.3)) < 1e-6
     assert relative_distance(adamw, regularised(0.3)) > 0.3
     assert relative_distance(adamw, BEST) < 0.05

@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from cases import cases
 from rates import check_rate, check_uniform
 
 from ngo.common.registries import TOPOLOGIES
@@ -72,14 +73,15 @@ def test_the_gap_of_the_directed_exponential_graph_is_the_papers(n):
     assert torch.equal(W[W != 0], torch.full((n * (k + 1),), 1 / (k + 1), dtype=torch.float64))
 
 
-def test_from_whom_a_worker_receives():
-    for name, n, worker, receives in (
-        ("torus", 12, 7, [3, 4, 6, 7, 11]),  # rows 0–3, 4–7 and 8–11
-        ("hypercube", 8, 0b101, [0b001, 0b100, 0b101, 0b111]),
-        ("directed_ring", 5, 0, [0, 4]),
-        ("directed_exponential", 8, 5, [1, 3, 4, 5]),
-    ):
-        assert matrix(name, n)[worker].nonzero().flatten().tolist() == receives
+@cases(
+    "name, n, worker, receives",
+    ("torus", 12, 7, [3, 4, 6, 7, 11]),  # rows 0–3, 4–7 and 8–11
+    ("hypercube", 8, 0b101, [0b001, 0b100, 0b101, 0b111]),
+    ("directed_ring", 5, 0, [0, 4]),
+    ("directed_exponential", 8, 5, [1, 3, 4, 5]),
+)
+def test_from_whom_a_worker_receives(name, n, worker, receives):
+    assert matrix(name, n)[worker].nonzero().flatten().tolist() == receives
 
 
 def test_one_peer_on_the_exponential_graph():

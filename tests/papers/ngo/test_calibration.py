@@ -7,13 +7,7 @@ import pytest
 from figure_files import functions, made
 from made_up import TABLE1
 
-from ngo.analysis.calibration import (
-    CALIBRATED,
-    CONFIRMED,
-    accuracies,
-    ranking,
-    rankings,
-)
+from ngo.analysis.calibration import CALIBRATED, CONFIRMED, accuracies, ranking, rankings
 
 EVERY = 2.0
 

@@ -2,33 +2,11 @@
 
 import math
 
+import made_up
 import numpy as np
 import pytest
 from figure_files import drawn, executed, functions, numbers
-from made_up import (
-    SEEDS,
-    aligned,
-    delays,
-    exponents,
-    graphs_of_sizes,
-    labels,
-    levels,
-    line,
-    metrics,
-    often,
-    panel,
-    periods,
-    pictures,
-    pulls,
-    random_graphs,
-    rates,
-    run,
-    sine_fits,
-    sines,
-    sizes,
-    tuned_delays,
-)
-from made_up_speed import speeding_up, throughputs
+from made_up import SEEDS, labels, line, metrics, panel, run
 
 from ngo.analysis.budgets import speedup_means, steps_to_targets
 from ngo.analysis.seed_means import part, scores, with_best
@@ -43,7 +21,7 @@ def near(sizes):
 
 
 def test_fig4_marks_the_best_gamma_of_each_p():
-    figure, _ = drawn("fig4", exponents())
+    figure, _ = drawn("fig4", made_up.exponents())
     x, y = line(panel(figure, "accuracy by $p$"), r"best $\gamma$ of $p$")
     assert dict(zip(x, y, strict=True)) == pytest.approx({0.7: 60, 0.9: 60, 1.0: 60})
     courses = labels(panel(figure, r"accuracy at each $p$'s own best $\gamma$"))
@@ -55,7 +33,7 @@ def test_fig4_marks_the_best_gamma_of_each_p():
 
 
 def test_gains_are_over_gossip_at_the_shared_gamma():
-    figure, shown = drawn("gamma_or_p", pulls())
+    figure, shown = drawn("gamma_or_p", made_up.pulls())
     gains = shown[shown["value"] == "gain"].set_index(["topology", "method", "p"])["mean"]
     assert gains.to_dict() == pytest.approx(
         {(g, *case): gain for g in ("ring", "complete")
@@ -67,13 +45,13 @@ def test_gains_are_over_gossip_at_the_shared_gamma():
 
 
 def test_test_accuracy_chooses_nothing():
-    _, shown = drawn("fig4", exponents().assign(holdout_accuracy=math.nan))
+    _, shown = drawn("fig4", made_up.exponents().assign(holdout_accuracy=math.nan))
     assert not part(shown, "ends")["best"].any()
     assert part(shown, "course").empty
 
 
 def test_the_panels_show_the_best_accuracy_and_the_difference():
-    figure, shown = drawn("fig7", sizes())
+    figure, shown = drawn("fig7", made_up.sizes())
     best = panel(figure, "best accuracy")
     assert line(best, "gossip") == (near([4, 16]), pytest.approx([70, 70]))
     assert line(best, "NGO") == (near([4, 16]), pytest.approx([74, 86]))
@@ -92,7 +70,7 @@ def test_evaluations_on_a_part_of_the_test_set_are_never_the_best():
 
 
 def test_runs_are_compared_at_the_gamma_that_all_topologies_share():
-    _, shown = drawn("fig8", rates(), often())
+    _, shown = drawn("fig8", made_up.rates(), made_up.often())
     runs, by_gamma = part(shown, "runs"), part(shown, "by_gamma")
     assert set(runs.loc[runs["at_shared"].astype(bool), "gamma"]) == {0.1}
     assert set(by_gamma["topology"]) == {"ring"}
@@ -102,20 +80,18 @@ def test_runs_are_compared_at_the_gamma_that_all_topologies_share():
 
 
 def test_fig_a1_shows_each_step_with_a_column_for_each_worker():
-    table = pictures(2, (1, 4, 5))
+    table = made_up.pictures(2, (1, 4, 5))
     figure, _ = drawn("figA1", table)
     early, late = figure.axes
     assert early.get_title() == "after 2 steps, diverged"
     assert late.get_title() == "after 200 steps"
-    generated = table[
-        (table["step"] == 200) & (table["kind"] == "generation") & (table["worker"] == 1)
-    ]
+    generated = table.query("step == 200 and kind == 'generation' and worker == 1")
     third = generated[generated["image"] == 2].sort_values(["row", "column"])["value"]
     assert late.images[0].get_array()[10:14, 6:11].ravel().tolist() == third.tolist()
 
 
 def test_fig_s6_draws_the_fits_over_the_sine():
-    figure, shown = drawn("figS6", sines(), sine_fits())
+    figure, shown = drawn("figS6", made_up.sines(), made_up.sine_fits())
     x = np.linspace(-3, 3, 5)
     for axis in figure.axes[:3]:
         np.testing.assert_allclose(line(axis, r"$\sin x$")[1], np.sin(x))
@@ -126,7 +102,7 @@ def test_fig_s6_draws_the_fits_over_the_sine():
 
 
 def test_the_panels_show_medians_and_their_speed_up():
-    figure, _ = drawn("throughput", throughputs())
+    figure, _ = drawn("throughput", made_up.throughputs())
     left, right = figure.axes
     assert left.containers[1].lines[0].get_ydata().tolist() == [10, 20, 40]
     for container in right.containers:
@@ -139,7 +115,7 @@ PARTS = ("course", "ends", "times", "gain")
 
 
 def test_each_size_has_its_curves_and_each_case_its_steps_to_the_target():
-    figure, shown = drawn("figS3", graphs_of_sizes(), 0.3)
+    figure, shown = drawn("figS3", made_up.graphs_of_sizes(), 0.3)
     curves = panel(figure, "$n = 16$")
     assert line(curves, "gossip, ring") == ([0, 10, 20], pytest.approx([10, 50, 40]))
     assert line(curves, "NGO, complete")[1] == pytest.approx([10, 78, 68])
@@ -151,7 +127,7 @@ def test_each_size_has_its_curves_and_each_case_its_steps_to_the_target():
 
 
 def test_runs_of_several_sizes_at_equal_steps():
-    rows = graphs_of_sizes()
+    rows = made_up.graphs_of_sizes()
     small = rows["workers"] == 4
     rows.loc[small, "step"] *= 2  # twice as many steps
     shown = numbers("figS3", rows, target_accuracy=0.3)
@@ -175,8 +151,8 @@ def correlations(runs):
 
 
 def test_the_pooled_correlation_differs_from_that_within_a_seed():
-    actual = correlations(levels())
-    ends = levels().query("step == 20")
+    actual = correlations(made_up.levels())
+    ends = made_up.levels().query("step == 20")
     r = np.corrcoef(np.log(ends["V"]), ends["consensus_accuracy"])[0, 1]
     assert actual["pearson"] == pytest.approx(r)
     assert actual["pearson_low"] < r < actual["pearson_high"]
@@ -191,7 +167,7 @@ TARGETS = {"early": 50, "late": 80}
 
 
 def test_the_panels_show_steps_and_speed_up():
-    figure, _ = drawn("figA2", speeding_up(), 50, 80)
+    figure, _ = drawn("figA2", made_up.speeding_up(), 50, 80)
     x, y = line(panel(figure, "steps to a target"), "NGO, early target")
     assert x == [1, 2]
     assert y == pytest.approx([50, 12.5])
@@ -202,7 +178,7 @@ def test_the_panels_show_steps_and_speed_up():
 
 
 def test_a_run_that_never_gets_there_is_no_point():
-    lost = speeding_up()
+    lost = made_up.speeding_up()
     short = (lost["method"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
     actual = steps_to_targets(lost[~short], TARGETS)
     late = actual[(actual["target"] == "late") & (actual["method"] == "ngo")]
@@ -224,11 +200,11 @@ fig2 = functions("fig2")
 
 def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
     with pytest.raises(UserError, match="dataset, method, topology and seed alone.* r0, r1;"):
-        drawn("fig2", aligned().assign(seed=0))
+        drawn("fig2", made_up.aligned().assign(seed=0))
 
 
 def test_means_are_over_seeds_and_v_is_geometric():
-    actual = fig2.alignment(aligned(), "cosine")
+    actual = fig2.alignment(made_up.aligned(), "cosine")
     workers, mean = actual["workers"], actual["mean"]
     assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
     assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])
@@ -238,7 +214,7 @@ def test_means_are_over_seeds_and_v_is_geometric():
 
 
 def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
-    figure, shown = drawn("fig5", random_graphs())
+    figure, shown = drawn("fig5", made_up.random_graphs())
     assert panel(figure, "accuracy, $u = 0.5$")
     ends = panel(figure, "(b) at the end")
     assert [label.get_text() for label in ends.get_xticklabels()] == ["0.2\n(20)", "0.5\n(20)"]
@@ -248,7 +224,7 @@ def test_fig5_shows_the_edge_probability_nearest_to_the_papers_and_the_budget():
 
 
 def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
-    runs = random_graphs()
+    runs = made_up.random_graphs()
     dense = runs["u"] == 0.5
     runs.loc[dense, "bytes_sent"] *= 2
     figure, _ = drawn("fig5", runs)
@@ -256,7 +232,7 @@ def test_at_equal_bytes_a_run_that_sends_more_is_shown_earlier():
 
 
 def test_V_is_its_mean_over_training_beside_the_course():
-    _, shown = drawn("fig5", random_graphs())
+    _, shown = drawn("fig5", made_up.random_graphs())
     actual = {name: part(shown, name) for name in ("course", "ends", "equal")}
     assert all(set(table["value"]) >= {"accuracy"} for table in actual.values())
     ends, equal = (actual[name].query("value == 'V_mean'") for name in ("ends", "equal"))
@@ -284,7 +260,7 @@ def test_couplings_are_named_whatever_the_method():
 
 
 def test_accuracy_at_the_end_and_at_equal_bytes():
-    shown = numbers("fig6", periods())
+    shown = numbers("fig6", made_up.periods())
     key = ["partition", "coupling", "local_steps", "value"]
     ends, equal = (part(shown, name).set_index(key)["mean"] for name in ("ends", "equal"))
     assert ends["iid", "gossip", 1, "accuracy"] == pytest.approx(60)
@@ -295,7 +271,7 @@ def test_accuracy_at_the_end_and_at_equal_bytes():
 
 
 def test_both_couplings_stand_at_their_delays():
-    figure, shown = drawn("delay", delays(), tuned_delays())
+    figure, shown = drawn("delay", made_up.delays(), made_up.tuned_delays())
     accuracy = panel(figure, r"digits, shards, ring, same $\gamma$")
     assert line(accuracy, "gossip") == ([0, 1, 5], pytest.approx([40, 40, 40]))
     assert line(accuracy, "NGO") == ([0, 1, 5], pytest.approx([40, 42, 50]))
@@ -304,7 +280,7 @@ def test_both_couplings_stand_at_their_delays():
 
 
 def test_each_method_is_at_its_best_values_of_each_delay():
-    figure, shown = drawn("delay", delays(), tuned_delays())
+    figure, shown = drawn("delay", made_up.delays(), made_up.tuned_delays())
     chosen = part(shown, "chosen").set_index(["delay", "method"])
     assert chosen["gamma"].to_dict() == {
         (1, "gossip"): 0.4, (1, "ngo"): 0.2, (5, "gossip"): 0.1, (5, "ngo"): 0.1,
@@ -313,5 +289,5 @@ def test_each_method_is_at_its_best_values_of_each_delay():
     assert chosen["edge"].isna()[1, "ngo"]
     best = panel(figure, r"digits, shards, ring, own best")
     assert line(best, "gossip") == ([1, 5], pytest.approx([60, 60]))
-    words = executed("delay", delays(), tuned_delays())["notes"][0]
+    words = executed("delay", made_up.delays(), made_up.tuned_delays())["notes"][0]
     assert "τ = 1, gossip: p = 1, γ = 0.4 (largest); τ = 1, NGO: p = 0.9, γ = 0.2;" in words

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases
 from conftest import REPOSITORY
 from figure_files import executed
+from shipped_plans import changed, plan_of
 
 from ngo.analysis.universes import Universe, in_universes
-from ngo.pipeline.config import read_config
-from ngo.pipeline.plan import plan
 from ngo.training.spec import RunSpec
 from verdicts.statistics import meets
 
@@ -48,10 +48,7 @@ def accuracy(spec):
 @pytest.fixture(scope="module")
 def drawn():
     """What the notebook made of the demo's universes."""
-    config = read_config(REPOSITORY / f"config/{name}.yaml" for name in ("config", "demo"))
-    config["only"] = None
-    config["universes"]["digits"]["count"] = 60
-    planned = plan(config)
+    planned = plan_of(changed("universes.digits.count", 60))
     name = "universes_digits"
     tables = {
         name: table(
@@ -72,15 +69,13 @@ def test_effects_are_sorted_with_the_values_that_decide(drawn):
     assert (own["rule_says"] == (own["side"] == 1)).mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("rule", "met"),
-    [
-        ("0.1 < γ ≤ 0.3", [0, 1, 0]),
-        ("γ > 0.1 and lr schedule is not cosine", [0, 0, 1]),
-        ("γ ≤ 0.1, or lr schedule is constant", [1, 0, 1]),
-        ("chatter floor ≤ −2", [0, 1, 1]),
-        ("", [0, 0, 0]),
-    ],
+@cases(
+    "rule, met",
+    ("0.1 < γ ≤ 0.3", [0, 1, 0]),
+    ("γ > 0.1 and lr schedule is not cosine", [0, 0, 1]),
+    ("γ ≤ 0.1, or lr schedule is constant", [1, 0, 1]),
+    ("chatter floor ≤ −2", [0, 1, 1]),
+    ("", [0, 0, 0]),
 )
 def test_a_rule_is_read_from_its_text(rule, met):
     settings = {"gamma": [0.1, 0.3, 0.5], "lr_schedule": ["cosine", "cosine", "constant"]}

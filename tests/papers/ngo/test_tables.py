@@ -8,14 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from figure_files import drawn, executed, functions, made
-from made_up import (
-    TABLE1,
-    TABLE_A1,
-    TABLE_S1,
-    TABLE_S2,
-    cell,
-    tuned_runs,
-)
+from made_up import TABLE1, TABLE_A1, TABLE_S1, TABLE_S2, cell, tuned_runs
 from small_theory import OPTIONS
 
 from ngo.analysis.budgets import hitting_table
@@ -100,9 +93,8 @@ def test_each_cell_is_nearer_by_one_way_of_training():
     sgd += cell("ring", "ngo", [0.2, 0.2, 0.2], **cifar)
     found = executed("table1_sgd", *map(pd.DataFrame, (momentum, sgd)), reference=TABLE1)
     table = found["numbers"].set_index("method")
-    assert table.loc["gossip", ["consensus", "workers", "off"]].tolist() == pytest.approx(
-        [60, 32, 0.49]
-    )
+    row = table.loc["gossip", ["consensus", "workers", "off"]]
+    assert row.tolist() == pytest.approx([60, 32, 0.49])
     assert table["nearest"].to_dict() == {"gossip": "Plain SGD", "ngo": "Momentum with cosine"}
     assert "nearer in 1 of 2 cells. Plain SGD is the nearer in 1." in found["caption"]
     assert "more than 5 points off in 1: non-iid ring ngo." in found["caption"]
@@ -143,9 +135,8 @@ def rows(kind):
 
 
 def test_the_figure_has_a_panel_and_the_data_of_each_kind():
-    figure, numbers = drawn(
-        "theory", pd.concat([rows(kind).assign(kind=kind) for kind in (*KINDS, "sums")])
-    )
+    table = pd.concat([rows(kind).assign(kind=kind) for kind in (*KINDS, "sums")])
+    figure, numbers = drawn("theory", table)
     assert not numbers.isna().all().any()
     assert len(figure.axes) == 4
     assert [len(axis.get_legend().get_texts()) for axis in figure.axes] == [3, 3, 3, 1]
@@ -182,9 +173,8 @@ def test_runs_of_one_seed_and_gamma_are_no_seeds():
 def test_the_table_at_each_ones_own_best_gamma():
     table = functions("table1_tuned").tuned_table(tuned_runs(), TABLE1).set_index("method")
     assert list(table.index) == ["centralized", "gossip", "ngo"]
-    assert table["consensus"].to_dict() == pytest.approx(
-        {"centralized": 85, "gossip": 65, "ngo": 66}
-    )
+    expected = {"centralized": 85, "gossip": 65, "ngo": 66}
+    assert table["consensus"].to_dict() == pytest.approx(expected)
     # Paired by seed: 57 − 55, 66 − 65, 75 − 75.
     assert table.loc["ngo", "ngo_minus_gossip"] == pytest.approx(1)
     assert table.loc["ngo", "paper_ngo_minus_gossip"] == pytest.approx(64.84 - 62.30)

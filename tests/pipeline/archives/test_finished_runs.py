@@ -5,6 +5,7 @@ import lzma
 
 import numpy as np
 import pytest
+from cases import refused
 from finished_runs import made_up_run
 from runs import run_in, tiny
 
@@ -35,10 +36,8 @@ def test_files_that_are_not_of_one_run_are_refused(tmp_path):
     write_run(tmp_path / "a", made_up_run(SPECS[0]))
     write_run(tmp_path / "b", made_up_run(SPECS[1]))
     (tmp_path / "a/metrics.parquet").replace(tmp_path / "b/metrics.parquet")
-    with pytest.raises(UserError, match=r"b/run.json' is damaged, or not the record of its met"):
-        read_run(tmp_path / "b")
-    with pytest.raises(UserError, match=r"(does not exist|is the wrong file)"):
-        read_run(tmp_path / "a")
+    refused(r"b/run.json' is damaged, or not the record of its met", read_run, tmp_path / "b")
+    refused(r"(does not exist|is the wrong file)", read_run, tmp_path / "a")
     assert run_here(tmp_path / "a") is run_here(tmp_path / "b") is run_here(tmp_path / "c") is None
 
 
@@ -51,8 +50,7 @@ def test_a_run_can_not_name_another_folder(name):
 def test_members_that_do_not_fit_are_refused():
     runs = [made_up_run(spec) for spec in SPECS]
     whole, fewer = packed(runs), packed(runs[:2])
-    with pytest.raises(UserError, match="it has no runs"):
-        unpacked({METRICS: whole[METRICS]})
+    refused("it has no runs", unpacked, {METRICS: whole[METRICS]})
     with pytest.raises(UserError, match="has a record and no rows"):
         unpacked({METRICS: fewer[METRICS], RECORDS: whole[RECORDS]})
     broken = {
@@ -61,11 +59,9 @@ def test_members_that_do_not_fit_are_refused():
     }
     for name, contents in broken.items():
         for content in contents:
-            with pytest.raises(UserError, match=r"^its runs can't be read"):
-                unpacked({**whole, name: content})
+            refused(r"^its runs can't be read", unpacked, {**whole, name: content})
     incomplete = dataclasses.replace(runs[0], columns={"step": np.arange(3)})
-    with pytest.raises(UserError, match="the metrics of .* are not complete"):
-        unpacked(packed([incomplete]))
+    refused("the metrics of .* are not complete", unpacked, packed([incomplete]))
 
 
 @pytest.mark.parametrize(
@@ -79,5 +75,4 @@ def test_members_that_do_not_fit_are_refused():
 def test_a_record_of_other_values_is_refused(change):
     run = made_up_run(SPECS[0])
     run.record.update(change)
-    with pytest.raises(UserError, match=r"^its runs can't be read \("):
-        unpacked(packed([run]))
+    refused(r"^its runs can't be read \(", unpacked, packed([run]))

@@ -1,7 +1,8 @@
-"""What an archive gives: a folder for the workflow, tables of its runs, and runs put back."""
+"""What an archive contains, and what it gives: a folder, tables of its runs, and runs put back."""
 
 import dataclasses
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,10 @@ from ngo.data.loading import train_labels
 from ngo.pipeline.archives import members as limits
 from ngo.pipeline.archives import unpack as stage
 from ngo.pipeline.archives.archive import Archive, collect_finished, read_archive, write_archive
-from ngo.pipeline.archives.finished_runs import packed, write_run
+from ngo.pipeline.archives.finished_runs import of_this_code, packed, revisions, write_run
 from ngo.pipeline.archives.unpack import absent_run, joined_tables, needed_tables, unpack
 from ngo.pipeline.config import read_config
-from ngo.pipeline.paths import RUNS
+from ngo.pipeline.paths import RUNS, tidy_table
 from ngo.pipeline.plan import plan
 from ngo.training.partition_file import draw
 from ngo.training.tidy import aggregate, write_tidy
@@ -169,3 +170,53 @@ def test_a_file_that_decides_runs_is_here_as_it_is_in_the_archive(own, tmp_path)
         message = r"'graph.edgelist' is not here as it is in the archive; .*tar xf b.tar graph.edge"
         with pytest.raises(UserError, match=message), stage.chosen(packed_again, (), **how):
             pass
+
+
+@pytest.fixture
+def unfinished(tmp_path, monkeypatch):
+    """A folder with a campaign of four runs, of which none is finished."""
+    monkeypatch.chdir(tmp_path)
+    return campaign(tmp_path)
+
+
+def finish(*specs, **record):
+    for spec in specs:
+        write_run(RUNS / spec.id, made_up_run(spec, **record))
+
+
+def test_more_finished_runs_give_an_archive_of_all(unfinished, tmp_path):
+    configs, planned = unfinished
+    first, second, *rest = planned.runs.values()
+    with pytest.raises(UserError, match="none of the 4 runs of the config is finished here"):
+        collect_finished(configs)
+    finish(first, second)
+    members, counts = collect_finished(configs)
+    assert " ".join(counts) == "runs of the config packed of another results version not finished"
+    assert [*counts.values()] == [4, 2, 0, 2]
+    assert set(Archive("a", members).runs) == {first.id, second.id}
+    finish(*rest)
+    (tmp_path / tidy_table("test", "own")).parent.mkdir(parents=True)
+    (tmp_path / tidy_table("test", "own")).write_bytes(b"a table")
+    members, counts = collect_finished(configs)
+    assert (counts["packed"], counts["not finished"]) == (4, 0)
+    assert set(Archive("a", members).runs) == set(planned.runs)
+    assert tidy_table("test", "own") not in members
+    about = json.loads(members["archive.json"])
+    assert (about["artefacts"], about["whole"], about["runs"]) == ([], False, 4)
+    assert write_archive("a.tar", members) == write_archive("b.tar", collect_finished(configs)[0])
+
+
+def test_runs_of_other_libraries_are_not_current_and_lacking_fields_are_allowed(unfinished):
+    first, *_ = unfinished[1].runs.values()
+    run = made_up_run(first)
+    run.record["versions"]["torch"] += "+another.build"
+    assert of_this_code(run, first)
+    run.record["versions"]["torch"] = "1.0"
+    assert not of_this_code(run, first)
+    assert revisions([run.record]) == "0123abc with torch 1.0"
+    assert revisions([made_up_run(first).record]) == "0123abc"
+    first, *_ = unfinished[1].runs.values()
+    run = made_up_run(first)
+    spec = {name: value for name, value in run.record["spec"].items() if name != "lr_schedule"}
+    assert spec != run.record["spec"]
+    assert of_this_code(dataclasses.replace(run, record={**run.record, "spec": spec}), first)

@@ -6,16 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from shipped_plans import planned
-from small_archives import (
-    SPECTRA,
-    THEORY,
-    forged,
-    forged_table,
-    in_this_process,
-    members_in,
-    train,
-    verified,
-)
+from small_archives import SPECTRA, THEORY, forged, forged_table, train, verified
 
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
@@ -71,14 +62,6 @@ def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     train(folder, measured=True)
     return folder
-
-
-@pytest.fixture
-def own(trained, tmp_path, monkeypatch):
-    """The members of an archive of these; runs and cases are made again in this process."""
-    monkeypatch.chdir(trained)
-    in_this_process(monkeypatch, tmp_path)
-    return members_in(trained)
 
 
 def unmade(members, code=1):

@@ -1,11 +1,14 @@
 """The file of claims: what it may contain, and one line for each mistake."""
 
 import pytest
-from cases import cases
+import yaml
+from cases import cases, mistake_of, refused
 from quantities_for_tests import quantities, write  # noqa: F401
 
+import ngo.analysis.quantities  # noqa: F401 (registers the values of runs, with their units)
 from verdicts.claims import expanded_entries
 from verdicts.claims.claims_file import read_claims
+from verdicts.claims.conditions import known_unit
 from verdicts.claims.expanded_entries import PrintedNumbers, expanded
 from verdicts.registry import UserError
 from verdicts.statistics.evidence import Expectation
@@ -142,8 +145,7 @@ def pool(*names, **changes):
 def test_mistakes_in_a_claim(tmp_path, claim, message):
     others = {"b-1": {}, "pool": pool("b-1"), "over": {"universes": {}}, "exact": {"exact": True}}
     claims = {"a": claim, **others, "points": {"unit": "points"}}
-    with pytest.raises(UserError, match=message):
-        read_claims(write(tmp_path / "c.yaml", claims, {"trained": GATE}))
+    refused(message, read_claims, write(tmp_path / "c.yaml", claims, {"trained": GATE}))
 
 
 @cases(
@@ -155,8 +157,7 @@ def test_mistakes_in_a_claim(tmp_path, claim, message):
 )
 def test_mistakes_in_a_gate(tmp_path, gate, message):
     gate = {key: value for key, value in {**GATE, **gate}.items() if value is not None}
-    with pytest.raises(UserError, match=message):
-        read_claims(write(tmp_path / "c.yaml", {"a": {}}, {"g": gate}))
+    refused(message, read_claims, write(tmp_path / "c.yaml", {"a": {}}, {"g": gate}))
 
 
 @cases(
@@ -169,8 +170,7 @@ def test_mistakes_in_a_gate(tmp_path, gate, message):
 )
 def test_mistakes_in_the_file(tmp_path, text, message):
     (tmp_path / "c.yaml").write_text(text)
-    with pytest.raises(UserError, match=message):
-        read_claims(tmp_path / "c.yaml")
+    refused(message, read_claims, tmp_path / "c.yaml")
 
 
 @pytest.fixture
@@ -197,9 +197,7 @@ def entry(file="table.csv", column="accuracy", **where):
     (entry("wide.csv"), "k.file: 'wide.csv' has a row with more values than columns"),
 )
 def test_mistakes_in_a_printed_number(printed, wrong, said):
-    with pytest.raises(UserError) as error:
-        printed.number("k", wrong)
-    assert said in str(error.value)
+    assert said in mistake_of(printed.number, "k", wrong)
 
 
 def test_an_entry_is_one_claim_for_each_combination():
@@ -222,8 +220,7 @@ def test_a_file_does_not_write_out_too_much(monkeypatch):
     long = {"a": {"for_each": {"d": ["x" * 1000]}, "says": " {d}" * 10}}
     large = {"a": {"for_each": {"d": [{"x": [*range(1000)]}]}, "says": ["{d.x}"] * 10}}
     for entries in (many, long, large):
-        with pytest.raises(UserError, match="for_each writes out more than 5,000 values"):
-            expanded("claims", entries)
+        refused("for_each writes out more than 5,000 values", expanded, "claims", entries)
 
 
 @cases(
@@ -237,9 +234,7 @@ def test_a_file_does_not_write_out_too_much(monkeypatch):
     ({"a-{d}": {"for_each": {"d": [{"x": 1}]}}}, "{d} is a mapping; name one of {d.x}"),
 )
 def test_mistakes_in_values_of_each(entries, said):
-    with pytest.raises(UserError) as error:
-        expanded("claims", entries)
-    assert said in str(error.value)
+    assert said in mistake_of(expanded, "claims", entries)
 
 
 def test_claims_are_named_by_id_or_pattern_each_counts_once(tmp_path):
@@ -259,3 +254,44 @@ def test_claims_are_named_by_id_or_pattern_each_counts_once(tmp_path):
 def test_the_values_of_a_setting_that_is_open_have_their_own_cells(tmp_path, name, cells, expected):
     claims = {"a": {"kind": "bound", "cells": cells, "depends_on": name}}
     assert read_claims(write(tmp_path / "c.yaml", claims)).claims["a"].open_values == expected
+
+
+CLAIM = {"place": "here", "says": "a", "kind": "order", "from": "t", "above": 0}
+SIDES = {"of": {"method": "b"}, "minus": {"method": "a"}}
+TO = {"of": {"method": "b"}, "to": {"method": "a"}}
+
+
+def read(tmp_path, claims):
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump({"claims": claims}))
+    return read_claims(path).claims
+
+
+@cases(
+    "quantity, given, unit",
+    ("difference", {**SIDES, "value": "workers_accuracy_mean"}, "share of 1"),
+    ("difference", {**SIDES, "value": {"max": "consensus_accuracy"}}, "share of 1"),
+    ("difference", {**SIDES, "value": {"steps_to_accuracy": 90}}, "steps"),
+    ("difference", {**SIDES, "value": "loss"}, "of loss"),
+    ("difference", {**SIDES, "value": "score"}, ""),
+    ("log_ratio", {**TO, "value": "loss"}, "log ratio"),
+    ("slope", {"along": "p"}, "points for 1 of p"),
+    ("slope", {"along": "workers", "log_along": True}, "points for a factor e of workers"),
+)
+def test_the_unit_follows_from_the_quantity_and_its_value(tmp_path, quantity, given, unit):
+    claims = read(tmp_path, {"a": {**CLAIM, "quantity": quantity, "with": given}})
+    assert known_unit(claims["a"], claims) == unit
+
+
+def test_a_stated_unit_counts_and_margins_fit_the_unit(tmp_path):
+    own = {**CLAIM, "quantity": "difference", "with": SIDES}
+    pool = {**CLAIM, "quantity": "pooled", "with": {"claims": ["a"]}}
+    del pool["from"]
+    claims = read(tmp_path, {"a": own, "b": {**own, "unit": "percent"}, "pool": pool})
+    assert [known_unit(each, claims) for each in claims.values()] == ["points", "percent", "points"]
+    claim = {**CLAIM, "quantity": "difference", "with": {**SIDES, "value": "workers_accuracy_min"}}
+    with pytest.raises(UserError, match=r"^claims\.a\.margin: 1 is not allowed, it would be 100 p"):
+        read(tmp_path, {"a": {**claim, "margin": 1}})
+    with pytest.raises(UserError, match=r"^claims\.a\.cells\.ring\.margin: "):
+        read(tmp_path, {"a": {**claim, "cells": {"ring": {"topology": "ring", "margin": 1}}}})
+    assert "a" in read(tmp_path, {"a": {**claim, "margin": 0.005}})

@@ -5,10 +5,9 @@ import re
 import pandas as pd
 import pytest
 import yaml
-from cases import cases
+from cases import cases, mistake_of
 
 import verdicts
-from verdicts.registry import UserError
 
 SIDES = {"of": {"method": "B"}, "minus": {"method": "A"}, "value": "score"}
 CLAIM = {"place": "here", "says": "B beats A", "kind": "order", "from": "t", "above": 0}
@@ -47,9 +46,7 @@ def row(folder, *tables, **changes):
 
 
 def refused(folder, *tables, **changes):
-    with pytest.raises(UserError) as caught:
-        check(folder, *tables, **changes)
-    return str(caught.value)
+    return mistake_of(check, folder, *tables, **changes)
 
 
 @cases(

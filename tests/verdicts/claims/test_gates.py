@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from cases import cases
+from cases import cases, refused
 from quantities_for_tests import quantities  # noqa: F401
 
 from verdicts.claims import Gate
@@ -43,8 +43,7 @@ def test_runs_that_pass(changes):
     ({"where": {"run": "z"}}, "^gate trained: no rows with run z, only a, b$"),
 )
 def test_runs_that_do_not_pass(changes, message):
-    with pytest.raises(UserError, match=message):
-        check_gate(gate(**changes), ROWS, {})
+    refused(message, check_gate, gate(**changes), ROWS, {})
 
 
 @cases(
@@ -69,8 +68,7 @@ def test_all_universes_are_asked_at_once_as_each_alone(changes, passes):
 @pytest.mark.parametrize("first", [True, False])
 def test_a_diverged_run_has_the_worst_value(first):
     rows = ROWS.assign(diverged=[first, not first, False])
-    with pytest.raises(UserError, match="min score is -inf, must be above 0.7"):
-        check_gate(gate(), rows, {})
+    refused("min score is -inf, must be above 0.7", check_gate, gate(), rows, {})
     assert passing(gate(), rows.assign(universe=0)) == set()
     with pytest.raises(UserError, match="max diverged is 1, must be below 0.5"):
         check_gate(gate(column="diverged", take="max", above=None, below=0.5), rows, {})

@@ -6,11 +6,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from cases import cases, refused
 from measured_runs import ended, pairs, table
 
 from verdicts import quantities
 from verdicts.quantities import slope_of
-from verdicts.registry import UserError
 
 NGO, GOSSIP = {"method": "ngo"}, {"method": "gossip"}
 INF = math.inf
@@ -77,9 +77,7 @@ def test_the_slope_of_a_difference_of_the_best_and_without_a_run():
     assert slope(rows, "p", "V", log=True, best="gamma")[0] == pytest.approx(np.log(4) / 0.4)
 
 
-@pytest.mark.parametrize(
-    ("lost", "expected"), [((0.6,), INF), ((1.0,), -INF), ((0.6, 1.0), math.nan), ((0.8,), 25)]
-)
+@cases("lost, expected", ((0.6,), INF), ((1.0,), -INF), ((0.6, 1.0), math.nan), ((0.8,), 25))
 def test_a_diverged_run_pulls_the_slope_to_its_side(lost, expected):
     rows = table(*along_p({0.6: 0.5, 0.8: 0.9, 1.0: 0.6}, lost=lost))
     assert slope(rows, "p")[0] == pytest.approx(expected, nan_ok=True)
@@ -125,8 +123,7 @@ def gap(ngo, gossip, centralized, **lost):
 def test_the_two_parts_of_a_gap_that_remains():
     assert gap(0.7, 0.6, 0.8) == pytest.approx([10, 20])
     assert gap(0.9, 0.6, 0.8) == pytest.approx([-10, 20])
-    with pytest.raises(UserError, match="^remaining_gap: there is none to close; [^\n]*$"):
-        gap(0.9, 0.8, 0.8)
+    refused("^remaining_gap: there is none to close; [^\n]*$", gap, 0.9, 0.8, 0.8)
     assert gap(0.7, 0.6, 0.8, lost_ours=(0,)) == pytest.approx([INF, 20])
     assert gap(0.7, 0.6, 0.8, lost_theirs=(0,)) == pytest.approx([10, INF])
     both = gap(0.7, 0.6, 0.8, lost_ours=(0,), lost_theirs=(0,))

@@ -5,22 +5,12 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
-from cases import cases
+from cases import cases, refused
 from made_up_page import row
 from quantities_for_tests import quantities, write  # noqa: F401
 
+from verdicts import registration
 from verdicts.claims.claims_file import read_claims
-from verdicts.registration import (
-    Entry,
-    as_date,
-    first_runs,
-    read_registration,
-    register,
-    standing,
-    with_standing,
-    written,
-)
-from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("quantities")
 
@@ -40,17 +30,17 @@ def claims(tmp_path, **above):
 
 def test_a_form_other_than_the_last_is_added_and_nothing_is_removed(tmp_path):
     path = claims(tmp_path, a=0, b=0)
-    out, *numbers = register(path)
+    out, *numbers = registration.register(path)
     assert (out, numbers) == (tmp_path / "claims.registered.yaml", [2, 2])
-    first = read_registration(out)
-    out.write_text("# ours\n" + written(first))
+    first = registration.read_registration(out)
+    out.write_text("# ours\n" + registration.written(first))
     kept = out.read_text()
-    assert register(path)[1:] == (2, 0)
+    assert registration.register(path)[1:] == (2, 0)
     assert out.read_text() == kept  # nothing is new, and nothing is written
     for above, forms in ((1, 2), (0, 3)):
-        assert register(claims(tmp_path, a=above, c=0))[1] == 2
-        assert len(read_registration(out)["a"]) == forms
-    found = read_registration(out)
+        assert registration.register(claims(tmp_path, a=above, c=0))[1] == 2
+        assert len(registration.read_registration(out)["a"]) == forms
+    found = registration.read_registration(out)
     assert found["b"] == first["b"]
     back, changed, again = (entry.form for entry in found["a"])
     assert back == again != changed
@@ -58,35 +48,39 @@ def test_a_form_other_than_the_last_is_added_and_nothing_is_removed(tmp_path):
 
 def test_the_date_and_the_revision_are_those_of_now(tmp_path):
     path, before = claims(tmp_path, a=0), datetime.now(UTC).replace(microsecond=0)
-    (entry,) = read_registration(register(path)[0])["a"]
+    (entry,) = registration.read_registration(registration.register(path)[0])["a"]
     assert before <= entry.date <= datetime.now(UTC)
     assert entry.revision == ""
     git = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@x"]
     for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run([*git, *command], check=True)
-    register(claims(tmp_path, a=1))
+    registration.register(claims(tmp_path, a=1))
     head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
-    found = read_registration(tmp_path / "claims.registered.yaml")["a"]
+    found = registration.read_registration(tmp_path / "claims.registered.yaml")["a"]
     assert [each.revision for each in found] == ["", head]
 
 
 def test_the_file_has_a_line_for_each_form_and_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "r.yaml"
-    forms = [Entry(ONE, FIRST, "abc"), Entry(OTHER, SECOND, "")]
+    forms = [registration.Entry(ONE, FIRST, "abc"), registration.Entry(OTHER, SECOND, "")]
     claims = {"a": forms, "b": forms[:1]}
     for found, lines in ((claims, 6), ({}, 1)):
-        path.write_text(written(found))
-        assert read_registration(path) == found
-        assert sum(not line.startswith("#") for line in written(found).splitlines()) == lines
-    path.write_text(written(claims) + f'designs: {{demo: {{t: [{{form: "{ONE}"}}]}}}}\n')
-    assert read_registration(path) == claims  # older files have designs
+        path.write_text(registration.written(found))
+        assert registration.read_registration(path) == found
+        assert (
+            sum(not line.startswith("#") for line in registration.written(found).splitlines())
+            == lines
+        )
+    path.write_text(
+        registration.written(claims) + f'designs: {{demo: {{t: [{{form: "{ONE}"}}]}}}}\n'
+    )
+    assert registration.read_registration(path) == claims  # older files have designs
 
 
 def test_dates_have_a_time_zone():
-    assert as_date("date", "2026-01-01T14:00:00+02:00") == FIRST
+    assert registration.as_date("date", "2026-01-01T14:00:00+02:00") == FIRST
     for wrong in ("2026-01-01T12:00:00", "soon", None, 3, "9999-12-31T23:59:59-12:00"):
-        with pytest.raises(UserError, match="date: .* is not allowed; give a date like"):
-            as_date("date", wrong)
+        refused("date: .* is not allowed; give a date like", registration.as_date, "date", wrong)
 
 
 def line(**changes):
@@ -104,12 +98,11 @@ def line(**changes):
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path, text, message):
     (tmp_path / "r.yaml").write_text(text)
-    with pytest.raises(UserError, match=message):
-        read_registration(tmp_path / "r.yaml")
+    refused(message, registration.read_registration, tmp_path / "r.yaml")
 
 
 def entries(*forms):
-    return [Entry(form, DAYS[day], "") for form, day in forms]
+    return [registration.Entry(form, DAYS[day], "") for form, day in forms]
 
 
 @cases(
@@ -124,18 +117,18 @@ def entries(*forms):
     ([], "added"),
 )
 def test_the_last_form_before_the_first_run_counts(registered, expected):
-    assert standing(registered, ONE, DAYS[3]) == expected
+    assert registration.standing(registered, ONE, DAYS[3]) == expected
 
 
 def test_rows_say_it_where_dates_are_known(tmp_path):
     claims = read_claims(write(tmp_path / "c.yaml", {"a": {}, "b": {}, "c": {}}))
     rows = [row("a"), row("a", cell="x"), row("b"), row("c")]
-    known = {"a": [Entry(claims.forms["a"], DAYS[0], "")]}
+    known = {"a": [registration.Entry(claims.forms["a"], DAYS[0], "")]}
     first = {"a": DAYS[1], "b": DAYS[1]}
-    found = with_standing(rows, claims, known, first)
+    found = registration.with_standing(rows, claims, known, first)
     assert [each.registered for each in found] == ["before", "before", "added", None]
     assert [each.registration for each in found[::3]] == ["registered before its first run", ""]
-    assert with_standing(rows, claims, None, first) == rows
+    assert registration.with_standing(rows, claims, None, first) == rows
 
 
 def test_the_first_run_is_the_first_of_a_claims_rows(tmp_path):
@@ -148,5 +141,5 @@ def test_the_first_run_is_the_first_of_a_claims_rows(tmp_path):
     started = [DAYS[3].isoformat(), DAYS[1].isoformat(), DAYS[5].isoformat(), None]
     tables = {"t": pd.DataFrame({"p": [1, 2, 1, 1], "started": started})}
     first = {"a": DAYS[3], "b": DAYS[1], "pool": DAYS[1]}
-    assert first_runs(found, tables) == first
-    assert first_runs(found, {"t": tables["t"].drop(columns="started")}) == {}
+    assert registration.first_runs(found, tables) == first
+    assert registration.first_runs(found, {"t": tables["t"].drop(columns="started")}) == {}

@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pyarrow as pa
 import pytest
-from cases import cases
+from cases import cases, refused
 from foreign import write
 from pyarrow import parquet
 
@@ -31,10 +31,8 @@ def test_parquet_and_csv_give_the_same_verdicts(tmp_path):
 def test_tables_that_cannot_be_read_are_named(tmp_path):
     claims = write(tmp_path)
     (tmp_path / "scores.csv").rename(tmp_path / "scores.parquet")
-    with pytest.raises(verdicts.UserError, match=r"scores\.parquet' can't be read"):
-        verdicts.check(claims, tmp_path)
-    with pytest.raises(verdicts.UserError, match="no' is not a folder"):
-        verdicts.check(claims, tmp_path / "no")
+    refused(r"scores\.parquet' can't be read", verdicts.check, claims, tmp_path)
+    refused("no' is not a folder", verdicts.check, claims, tmp_path / "no")
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -44,8 +42,7 @@ def test_a_table_that_is_too_large_is_refused_before_it_is_read(tmp_path, monkey
     table.to_csv(path) if kind == "csv" else table.to_parquet(path)
     assert len(tables.read_table(path)) == 1000
     monkeypatch.setattr(tables, "MOST_BYTES", 1000)
-    with pytest.raises(verdicts.UserError, match=r"a\..* has [0-9,]* bytes; at most 1,000"):
-        tables.read_table(path)
+    refused(r"a\..* has [0-9,]* bytes; at most 1,000", tables.read_table, path)
 
 
 def as_csv(folder, text):
@@ -76,13 +73,11 @@ def test_line_ends_do_not_matter_and_no_column_is_an_index(tmp_path):
     (b"a,b\n1,\xe9\n", "can't be read: it is not text in UTF-8."),
 )
 def test_a_csv_file_that_is_no_table_is_refused_in_one_line(tmp_path, text, said):
-    with pytest.raises(verdicts.UserError, match=re.escape(said) + "$"):
-        as_csv(tmp_path, text)
+    refused(re.escape(said) + "$", as_csv, tmp_path, text)
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     for table, reason in ((twice, "two columns are called 'a'"), (pa.table({}), "has no columns")):
         parquet.write_table(table, tmp_path / "a.parquet")
-        with pytest.raises(verdicts.UserError, match=reason):
-            tables.read_table(tmp_path / "a.parquet")
+        refused(reason, tables.read_table, tmp_path / "a.parquet")
 
 
 def as_parquet(folder, **columns):
@@ -106,8 +101,7 @@ def test_a_long_text_that_a_parquet_file_has_once_counts_for_each_row(tmp_path, 
     monkeypatch.setattr(tables, "MOST_BYTES", 2**20)
     parquet.write_table(pa.table({"a": ["x" * 2**12] * 2**10}), tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 2**15
-    with pytest.raises(verdicts.UserError, match="has 4,194,304 bytes; at most 1,048,576"):
-        tables.read_table(tmp_path / "a.parquet")
+    refused("has 4,194,304 bytes; at most 1,048,576", tables.read_table, tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("true", ["True", "yes", "1", " true "])
@@ -120,8 +114,7 @@ def test_diverged_is_true_or_false_in_many_spellings(tmp_path, true):
 @pytest.mark.parametrize(("value", "said"), [("", "an empty field"), ("2", "'2'")])
 def test_diverged_that_is_neither_is_named_with_its_row(tmp_path, value, said):
     line = f"^a.csv: diverged: {said} in row 2 is not true or false.$"
-    with pytest.raises(verdicts.UserError, match=line):
-        as_csv(tmp_path, f"seed,diverged\n0,False\n1,{value}\n")
+    refused(line, as_csv, tmp_path, f"seed,diverged\n0,False\n1,{value}\n")
     with pytest.raises(verdicts.UserError, match="diverged: an empty field in row 2"):
         as_parquet(tmp_path, diverged=pa.array([True, None]))
 
@@ -142,6 +135,5 @@ def test_a_table_is_a_regular_file_in_its_folder(tmp_path, kind):
     )
     for make, said in makers:
         make()
-        with pytest.raises(verdicts.UserError, match=said):
-            tables.read_tables(tmp_path / "r", ["a"])
+        refused(said, tables.read_tables, tmp_path / "r", ["a"])
         path.rmdir() if path.is_dir() else path.unlink()

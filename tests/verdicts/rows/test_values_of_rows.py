@@ -1,16 +1,17 @@
-"""Values of runs and of seeds."""
+"""The rows that a claim is about, and the values of runs and of seeds."""
 
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
-from cases import cases
+from cases import cases, refused
 from measured_runs import ended, pairs, table
 
 from verdicts.registry import UserError
 from verdicts.run_values import final, per_run, worst_of
 from verdicts.scores import FIRST_LOOK, at_best, combined, sides, total
+from verdicts.table import joined, matches, selected
 
 CURVES = pd.DataFrame({"run": [*"aaabbb"], "seed": [0, 0, 0, 1, 1, 1]})
 CURVES = CURVES.assign(step=[20, 0, 10, 0, 10, 20], score=[3.0, 1.0, 8.0, 2.0, 2.0, 5.0])
@@ -54,8 +55,7 @@ def test_a_mean_over_training_weights_each_evaluation_by_the_steps_before_it():
     ({"from": 0.5}, "is not allowed; give one name"),
 )
 def test_a_phase_that_cannot_be(value, message):
-    with pytest.raises(UserError, match=f"^value: .*{message}[^\n]*$"):
-        per_run(CURVES, value)
+    refused(f"^value: .*{message}[^\n]*$", per_run, CURVES, value)
 
 
 @pytest.mark.parametrize(("column", "worst"), [("score", -math.inf), ("val_loss", math.inf)])
@@ -67,14 +67,12 @@ def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
     assert per_run(ends, column)["value"].tolist() == [3, worst]
 
 
-@pytest.mark.parametrize(
-    ("column", "worst"),
-    [
-        ("accuracy_without_loss", None), ("lossless", None), ("terror", None), ("time", None),
-        ("test_loss", math.inf), ("val-loss", math.inf), ("errors@1", None),
-        ("Accuracy", -math.inf), ("mean_reward2", None), ("workers_accuracy_mean", -math.inf),
-        ("rounds_to_accuracy", None), ("fid_score", None), ("neg_log_loss", None),
-    ],
+@cases(
+    "column, worst",
+    ("accuracy_without_loss", None), ("lossless", None), ("terror", None), ("time", None),
+    ("test_loss", math.inf), ("val-loss", math.inf), ("errors@1", None),
+    ("Accuracy", -math.inf), ("mean_reward2", None), ("workers_accuracy_mean", -math.inf),
+    ("rounds_to_accuracy", None), ("fid_score", None), ("neg_log_loss", None),
 )  # fmt: skip
 def test_the_worst_is_known_by_whole_names(column, worst):
     assert worst_of(column) == worst
@@ -83,13 +81,11 @@ def test_the_worst_is_known_by_whole_names(column, worst):
 def test_two_runs_or_rows_of_a_seed_are_refused_and_told_apart():
     rows = pairs([0.5], [0.1])
     said = "^runs gossip-s0 and ngo-s0 have the same seed and differ in .*method"
-    with pytest.raises(UserError, match=said):
-        sides(pairs([0.5, 0.6], [0.1, 0.2]), [{}], "accuracy")
+    refused(said, sides, pairs([0.5, 0.6], [0.1, 0.2]), [{}], "accuracy")
     with pytest.raises(UserError, match="over: there is no column 'methd'. Did you mean"):
         sides(rows, [{}], "accuracy", ["methd"])
     rows = pd.DataFrame({"dataset": list("baab"), "seed": [0, 1, 2, 1], "score": 1.0})
-    with pytest.raises(UserError, match="^rows 2 and 4 have the same seed and differ in dataset"):
-        sides(rows, [{}], "score")
+    refused("^rows 2 and 4 have the same seed and differ in dataset", sides, rows, [{}], "score")
     with pytest.raises(UserError, match=r"^rows 2 and 4 are the same \(seed 1\)"):
         sides(rows.assign(dataset="a"), [{}], "score")
 
@@ -143,3 +139,76 @@ def test_the_best_mean_or_mean_logarithm_decides():
         found = at_best(marked, ["gamma"], [], value)
         assert found["gamma"].unique() == [0.3]
         assert set(found["seed"]) == {0, 1}
+
+
+ROWS = pd.DataFrame({"run": [*"aabc"], "step": [0, 9, 9, 9], "p": [0.9, 0.9, math.nan, 1.0]})
+ROWS["dataset"] = ["mnist", "mnist", "mnist", "digits"]
+ROWS["topology"] = ["ring", "ring", None, "complete"]
+
+
+@cases(
+    "where, runs",
+    ({}, "abc"),
+    ({"dataset": "mnist"}, "ab"),
+    ({"topology": None}, "b"),
+    ({"topology": ["ring", None]}, "ab"),
+    ({"p": 0.9}, "a"),
+    ({"p": "1"}, "c"),
+    ({"p": ["9e-1", 2]}, "a"),
+    ({"p": {"min": 0.95}}, "c"),
+    ({"p": {"min": 0.5, "max": 1}, "dataset": "mnist"}, "a"),
+)
+def test_rows_are_selected_by_values_and_ranges(where, runs):
+    assert list(selected(ROWS, where)["run"].unique()) == list(runs)
+
+
+@cases(
+    "where, message",
+    ({"dataset": "cifar10"}, "^not trained on cifar10, but on digits, mnist$"),
+    ({"p": {"max": 0.5}}, r"^no rows with p max 0.5, only 0.9, 1.0$"),
+    ({"p": "low"}, "^no rows with p low, only 0.9, 1.0$"),
+    ({"topology": "1"}, "^no rows with topology 1, only complete, ring$"),
+    ({"dataset": "digits", "p": 0.9}, "^no runs with dataset digits, p 0.9$"),
+    ({"topolgy": "ring"}, "^there is no column 'topolgy'. Did you mean 'topology'"),
+)
+def test_what_is_missing_is_said(where, message):
+    refused(message, selected, ROWS, where)
+
+
+def test_what_two_tables_share_occurs_once_and_runs_of_one_name_are_kept():
+    tables = {"one": ROWS[:3], "two": ROWS[1:].assign(more=1)}
+    assert len(joined(tables, ("one", "two"))) == 4
+    shared = {"one": ROWS.assign(universe=0), "two": ROWS.assign(universe=1)}
+    assert len(joined(shared, ("one", "two"))) == 8  # a run may be in several universes
+    apart = {"one": ROWS, "two": pd.concat([ROWS.assign(universe=k) for k in (0, 1)])}
+    assert len(joined(apart, ("one", "two"))) == 12
+    measured = {"one": pd.DataFrame({"x": [1]}), "two": pd.DataFrame({"x": [1]})}
+    assert len(joined(measured, ("one", "two"))) == 2
+    refused("there is no table 'on'", joined, tables, ("on",))
+    digits = ROWS[["run", "step", "topology"]].assign(dataset="digits", score=1.0)
+    letters = digits.assign(dataset="letters", score=2.0)
+    rows = joined({"t": digits, "u": letters}, ("t", "u"))
+    assert selected(rows, {"dataset": "letters"})["score"].tolist() == [2, 2, 2, 2]
+    assert len(joined({"t": digits, "u": digits.assign(topology=None)}, ("t", "u"))) == 7
+    assert len(joined({"t": digits, "u": digits.iloc[::-1]}, ("t", "u"))) == 4
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("wanted", [0.3, [0.5, 0.3], "3e-1", {"min": 0.3, "max": 0.3}])
+def test_numbers_are_compared_in_the_precision_of_the_column(kind, wanted):
+    assert matches(pd.Series([0.3, 0.7], dtype=kind), wanted).tolist() == [True, False]
+
+
+@cases(
+    "values, wanted, met",
+    ([10.0, 1.0], "1_0", [False, False]),
+    ([1.0, math.nan], "nan", [False, False]),
+    ([1.0, 0.0], [True, 0], [False, True]),
+    ([True, False], 1, [False, False]),
+    ([True, None, 1, "a"], [True, None], [True, True, False, False]),
+    ([2**53, 2**53 + 1], str(2**53 + 1), [False, True]),
+    ([2.0**53, 1.0], 2**53 + 1, [False, False]),
+    ([1, 2], [1e300, 2.0, 10**400], [False, True]),
+)
+def test_values_do_not_match_by_accident(values, wanted, met):
+    assert matches(pd.Series(values), wanted).tolist() == met

@@ -42,16 +42,14 @@ def test_a_printed_number_is_told_from_zero_or_not(mean, printed, expected):
     assert (low <= printed <= high) == (expected != "not met")
 
 
-@pytest.mark.parametrize(
-    ("value", "relation", "margin", "expected"),
-    [
-        (3, "above", None, "holds"), (3, "below", None, "reversed"),
-        (0, "above", None, "equivalent"), (-3, "above", None, "reversed"),
-        (3, "above", 5, "equivalent"),
-        (5, "above", 5, "equivalent"), (6, "above", 5, "holds"), (-6, "above", 5, "reversed"),
-        (5, "near", 5, "holds"), (6, "near", 5, "fails"), (0, "paper", None, "consistent"),
-        (6, "paper", None, "not met"),
-    ],
+@cases(
+    "value, relation, margin, expected",
+    (3, "above", None, "holds"), (3, "below", None, "reversed"),
+    (0, "above", None, "equivalent"), (-3, "above", None, "reversed"),
+    (3, "above", 5, "equivalent"),
+    (5, "above", 5, "equivalent"), (6, "above", 5, "holds"), (-6, "above", 5, "reversed"),
+    (5, "near", 5, "holds"), (6, "near", 5, "fails"), (0, "paper", None, "consistent"),
+    (6, "paper", None, "not met"),
 )  # fmt: skip
 def test_an_exact_number_is_decided_by_its_value(value, relation, margin, expected):
     found = judgement.judge_exact(evidence(np.full(9, value), Expectation(relation, 0, margin)))

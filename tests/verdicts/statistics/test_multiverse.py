@@ -59,14 +59,12 @@ def test_verdicts(effects, expectation, expected):
     assert verdict(effects, expectation).verdict == expected
 
 
-@pytest.mark.parametrize(
-    ("effects", "reason"),
-    [
-        (mixed(200, 187), "holds beyond the margin in 187 of 200 universes (94 %, interval 88 to "
-         "97 %), the opposite in 0 (0 %, interval 0 to 2 %), over all p < 0.001"),
-        (mixed(12, 12), "too few universes: a verdict takes 20; holds beyond the margin in 12 of "),
-        (np.where(np.arange(200) < 60, -3.0, 0.0), "on γ: reversed where γ ≤ 0.3 (right in "),
-    ],
+@cases(
+    "effects, reason",
+    (mixed(200, 187), "holds beyond the margin in 187 of 200 universes (94 %, interval 88 to "
+    "97 %), the opposite in 0 (0 %, interval 0 to 2 %), over all p < 0.001"),
+    (mixed(12, 12), "too few universes: a verdict takes 20; holds beyond the margin in 12 of "),
+    (np.where(np.arange(200) < 60, -3.0, 0.0), "on γ: reversed where γ ≤ 0.3 (right in "),
 )  # fmt: skip
 def test_the_sentence(effects, reason):
     assert verdict(effects).reason.startswith(reason)

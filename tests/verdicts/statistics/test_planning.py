@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import cases
 from scipy.stats import ttest_1samp
 
 from verdicts.registry import UserError
@@ -77,9 +78,7 @@ def test_a_family_whose_claims_are_at_different_looks_is_adjusted_together():
     assert together == [2 * alone[0], max(2 * alone[0], alone[1])]
 
 
-@pytest.mark.parametrize(
-    "plan", [[], [2, 10], [10, 10], [20, 10], [10, 20.5], ["10"], 10, [True], list(range(3, 14))]
-)
+@cases("plan", [], [2, 10], [10, 10], [20, 10], [10, 20.5], ["10"], 10, [True], list(range(3, 14)))
 def test_mistakes_in_a_plan(plan):
     with pytest.raises(UserError, match="looks: .* is not allowed; give rising numbers of seeds"):
         checked_plan("looks", plan)
