@@ -14,7 +14,7 @@ from ngo.common import plugins
 from ngo.common.registries import DATASETS, PARTITIONS, TOPOLOGIES
 from ngo.engine.population import Population
 from ngo.gossip.mixing_matrix import spectral_gap
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.training.snapshots import module, save_snapshots
 from ngo.training.spec_checks import resolve

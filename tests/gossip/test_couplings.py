@@ -14,7 +14,7 @@ from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import trimmed_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.native.threads import fits, in_order
 
 SPECIAL = torch.tensor([0.0, math.inf, -math.inf, math.nan])

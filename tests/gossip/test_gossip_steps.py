@@ -17,8 +17,8 @@ from ngo.gossip import gossip_step as steps
 from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import exponent, gossip_step, phi
 from ngo.gossip.mixing_matrix import MixingMatrix, laplacian, mixing_matrix
+from ngo.gossip.schedule import Mixing
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.topology import Mixing
 from ngo.native import threads
 
 SEEDS = st.integers(0, 1000)

@@ -14,8 +14,9 @@ from ngo.common.registries import COUPLINGS, DECLARED, METHODS, REGISTRIES, TOPO
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import FAILURES
 from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.schedule import Mixing
 from ngo.gossip.step_parts import PARTS, going_with
-from ngo.gossip.topology import Mixing, check_connected, topology
+from ngo.gossip.topology import check_connected, topology
 from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 

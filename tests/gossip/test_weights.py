@@ -21,9 +21,9 @@ from ngo.gossip.mixing_matrix import (
     mixing_of,
     outgoing_shares,
 )
+from ngo.gossip.schedule import Mixing
 from ngo.gossip.topologies.static import complete, ring
 from ngo.gossip.topologies.varying import random_graph
-from ngo.gossip.topology import Mixing
 
 N, STEPS = 6, 150
 RING = mixing_matrix(ring(N))

@@ -14,8 +14,9 @@ from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.exchange import Failures, Network
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
+from ngo.gossip.schedule import Mixing
 from ngo.gossip.topologies.static import ring
-from ngo.gossip.topology import GENERATOR, STEP, Mixing
+from ngo.gossip.topology import GENERATOR, STEP
 from ngo.models.model import Model, mnist_cnn
 from ngo.training.batches import BatchStream
 from ngo.training.learning_problem import make_problem

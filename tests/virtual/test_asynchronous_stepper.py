@@ -12,7 +12,7 @@ from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.data import loading
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import phi
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.clocks import LINKS, SPEEDS
 from ngo.training.learning_problem import make_problem

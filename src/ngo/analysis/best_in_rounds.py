@@ -14,7 +14,7 @@ from ngo.common.lazy import pd, torch
 from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.bounds import finite_time_bound
 from ngo.gossip.consensus_dynamics import Chebyshev
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from verdicts.scores import best
 
 SITUATION = ["disturbance", "strength", "topology"]

@@ -19,8 +19,7 @@ from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.bounds import chatter_V, delay_limit
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.schedule import topologies
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing, topologies
 from ngo.training.spec import FIELDS
 
 # The graphs of runs, as numbers.

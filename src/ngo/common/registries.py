@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ngo.gossip import (
         attack,
         compression,
-        coupling,
+        gossip_step,
         method,
         mixing_matrix,
         schedule,
@@ -38,7 +38,7 @@ AUGMENTATIONS: Registry[Augment | None] = Registry("augmentation", "ngo.data.aug
 METHODS: Registry[method.Method] = Registry("method", "ngo.gossip.methods")
 TOPOLOGIES: Registry[topology.Topology] = Registry("topology", "ngo.gossip.topologies")
 WEIGHT_RULES: Registry[mixing_matrix.WeightRule] = Registry("weights", "ngo.gossip.mixing_matrix")
-COUPLINGS: Registry[coupling.Coupling] = Registry("coupling", "ngo.gossip.coupling")
+COUPLINGS: Registry[gossip_step.Coupling] = Registry("coupling", "ngo.gossip.coupling")
 COMPRESSIONS: Registry[compression.Compression] = Registry("compression", "ngo.gossip.compression")
 LOCAL_RULES: Registry[step.LocalRule] = Registry("local_rule", "ngo.gossip.step")
 #: The order of the half step and the pull in a step of gossip.

@@ -16,9 +16,8 @@ import torch
 from ngo.common.lazy import Run, Tensor
 from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Byzantine
-from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network, check_rows, relay
-from ngo.gossip.gossip_step import linear_step, mix
+from ngo.gossip.gossip_step import Coupling, linear_step, mix
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
 

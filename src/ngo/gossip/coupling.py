@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -15,8 +14,10 @@ from ngo.common.fields import Options, above, at_least, number, registers, whole
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import COUPLINGS
 from ngo.gossip.gossip_step import (
+    Coupling,
+    exact_power,
     exponent,
-    gossip_step,
+    fast_power,
     in_blocks,
     linear_step,
     phi,
@@ -25,58 +26,9 @@ from ngo.gossip.gossip_step import (
 )
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, Limit, gossip
-from ngo.native.threads import Map, fits, in_order
+from ngo.native.threads import Map, fits
 
-Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Coupling:
-    """An entry of the registry."""
-
-    #: ``(z, weights, gamma, run)`` → pulls ``[edges, d]``, added at one end of each edge and
-    #: subtracted at the other, for differences z ``[edges, d]`` and weights W_ij ``[edges, 1]``.
-    #: None if there are no such pulls; then ``fast`` is the step.
-    pull: Pull | None
-    #: The fields of a run that the coupling reads.
-    fields: tuple[str, ...]
-    #: A form of ``step`` that is faster, or that needs whole rows; W is a ``MixingMatrix``, and
-    #: ``at`` and ``out`` are given. It returns ``out``, or None where it does not apply.
-    fast: Callable[..., Tensor | None] | None = None
-    #: Whether it needs a matching: in each step, a worker has at most one neighbour.
-    matching: bool = False
-    #: ``fast`` by differences, where ``fast`` may take weighted sums of rows.
-    exact: Callable[..., Tensor | None] | None = None
-
-    def by_differences(self) -> Coupling:
-        """The same coupling, with pulls that are opposite at the ends of an edge, bit for bit."""
-        return replace(self, fast=self.exact) if self.exact else self
-
-    def step(
-        self,
-        X: Tensor,
-        W: Tensor | MixingMatrix,
-        gamma: float,
-        run: Run,
-        *,
-        at: Tensor | None = None,
-        out: Tensor | None = None,
-        spread: Map = in_order,
-    ) -> Tensor:
-        """One gossip step ``[n, d]`` with this coupling (see ``gossip_step.gossip_step``)."""
-        W = MixingMatrix.of(W)
-        at = X if at is None else at
-        out = torch.empty_like(X) if out is None else out
-        if self.fast is not None:
-            taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
-            if taken is not None:
-                return taken
-
-        def pull(z: Tensor, weights: Tensor) -> Tensor:
-            return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None
-
-        return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
 
 
 def coupling(
@@ -107,16 +59,6 @@ def coupling(
         return Coupling(pull, (*fields, *declared), step, matching, exact)
 
     return registers(COUPLINGS, name, entry, options, version)
-
-
-def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
-    """The step by a matrix product, compiled code or Triton (``gossip_step.gossip_step``)."""
-    return gossip_step(X, W, gamma, run.p, **how)
-
-
-def exact_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
-    """The step by differences at p = 1 too."""
-    return gossip_step(X, W, gamma, run.p, **how, sums=False)
 
 
 @coupling("power", fields=("p",), fast=fast_power, exact=exact_power)

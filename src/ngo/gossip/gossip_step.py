@@ -8,9 +8,10 @@ edge by it, ``linear_step`` and ``mix`` the weights. Another coupling multiplies
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from ngo.common.lazy import Tensor, torch
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
 from ngo.native.threads import Map, fits, in_order
@@ -191,7 +192,7 @@ def gossip_step(
     state allows it. On a GPU with Triton, one kernel takes the nonlinear step. A thread needs
     memory for a few blocks of columns, in addition to the new state.
     """
-    e, W = exponent(p), MixingMatrix.of(W)
+    e, W = exponent(p), W if isinstance(W, MixingMatrix) else MixingMatrix.of(W)
     at = X if at is None else at
     linear = sums and p == 1
     if X.is_cuda and not linear:
@@ -212,3 +213,64 @@ def gossip_step(
         return torch.sign(z).mul_(gamma * weights).mul_(power_(z, e))
 
     return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
+
+
+Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """An entry of the registry."""
+
+    #: ``(z, weights, gamma, run)`` → pulls ``[edges, d]``, added at one end of each edge and
+    #: subtracted at the other, for differences z ``[edges, d]`` and weights W_ij ``[edges, 1]``.
+    #: None if there are no such pulls; then ``fast`` is the step.
+    pull: Pull | None
+    #: The fields of a run that the coupling reads.
+    fields: tuple[str, ...]
+    #: A form of ``step`` that is faster, or that needs whole rows; W is a ``MixingMatrix``, and
+    #: ``at`` and ``out`` are given. It returns ``out``, or None where it does not apply.
+    fast: Callable[..., Tensor | None] | None = None
+    #: Whether it needs a matching: in each step, a worker has at most one neighbour.
+    matching: bool = False
+    #: ``fast`` by differences, where ``fast`` may take weighted sums of rows.
+    exact: Callable[..., Tensor | None] | None = None
+
+    def by_differences(self) -> Coupling:
+        """The same coupling, with pulls that are opposite at the ends of an edge, bit for bit."""
+        return replace(self, fast=self.exact) if self.exact else self
+
+    def step(
+        self,
+        X: Tensor,
+        W: Tensor | MixingMatrix,
+        gamma: float,
+        run: Run,
+        *,
+        at: Tensor | None = None,
+        out: Tensor | None = None,
+        spread: Map = in_order,
+    ) -> Tensor:
+        """One gossip step ``[n, d]`` with this coupling (see ``gossip_step``)."""
+        W = W if isinstance(W, MixingMatrix) else MixingMatrix.of(W)
+        at = X if at is None else at
+        out = torch.empty_like(X) if out is None else out
+        if self.fast is not None:
+            taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
+            if taken is not None:
+                return taken
+
+        def pull(z: Tensor, weights: Tensor) -> Tensor:
+            return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None
+
+        return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
+
+
+def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
+    """The step by a matrix product, compiled code or Triton (``gossip_step``)."""
+    return gossip_step(X, W, gamma, run.p, **how)
+
+
+def exact_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
+    """The step by differences at p = 1 too."""
+    return gossip_step(X, W, gamma, run.p, **how, sums=False)

@@ -49,6 +49,8 @@ class MixingMatrix:
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(receivers.numpy(), minlength=n), out=starts[1:])
         self.starts = torch.from_numpy(starts)
+        #: The numbers of workers and of directed edges.
+        self.n, self.edges = n, len(weights)
         self.blocks = blocks
         self._on_device: dict[tuple[Any, ...], Any] = {}
 
@@ -73,19 +75,9 @@ class MixingMatrix:
         return cls(len(diagonal), *edges, diagonal, blocks=len(matrices))
 
     @property
-    def n(self) -> int:
-        """The number of workers."""
-        return len(self.diagonal)
-
-    @property
     def size(self) -> int:
         """The number of workers in a block."""
         return self.n // self.blocks
-
-    @property
-    def edges(self) -> int:
-        """The number of directed edges."""
-        return len(self.weights)
 
     @property
     def crowded(self) -> bool:

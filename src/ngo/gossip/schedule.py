@@ -10,9 +10,16 @@ from typing import Any
 
 from ngo.common.fields import Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
-from ngo.common.registries import CONSTANT, DECLARED, LR_SCHEDULES, SCHEDULES, TOPOLOGIES
+from ngo.common.registries import (
+    CONSTANT,
+    DECLARED,
+    LR_SCHEDULES,
+    METROPOLIS,
+    SCHEDULES,
+    TOPOLOGIES,
+)
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topology import Mixing
+from ngo.gossip.topology import GENERATOR
 from verdicts.registry import UserError, unknown
 
 #: The fields that a schedule may change.
@@ -77,6 +84,44 @@ def topologies(run: Any) -> Iterator[str]:
     yield from dict.fromkeys(
         name for name in (run.topology, *(getattr(run, key, None) for key in others)) if name
     )
+
+
+class Mixing:
+    """The mixing matrices of a run, exchange after exchange."""
+
+    def __init__(
+        self, name: str, n: int, fields: object, generator: torch.Generator | None = None
+    ) -> None:
+        """``fields`` holds the fields of the run as attributes; ``generator`` is changed."""
+        self._topology = TOPOLOGIES[name]
+        self.directed = self._topology.directed
+        self._n = n
+        for key in self._topology.fields:
+            if not hasattr(fields, key):
+                raise UserError(f"topology: {name!r} needs {key!r}, which cannot be given here.")
+        self._values = {key: getattr(fields, key) for key in self._topology.fields}
+        self._period = self._topology.period(n, **self._values)
+        self._known: dict[int, MixingMatrix] = {}  # those of one period
+        self._values |= {GENERATOR: generator, "weights": getattr(fields, "weights", METROPOLIS)}
+        if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
+            self.at(0)
+
+    def at(self, t: int) -> MixingMatrix:
+        """The matrix of exchange ``t``, counted from 0.
+
+        Call it once for each step, in order. Random graphs are drawn in every step, also if nothing
+        is exchanged in it.
+        """
+        if self._period is None:
+            return self._topology.matrix(self._n, **self._values, t=t)
+        t %= self._period
+        if t not in self._known:
+            self._known[t] = self._topology.matrix(self._n, **self._values, t=t)
+        return self._known[t]
+
+    def cycle(self, draws: int) -> list[MixingMatrix]:
+        """The matrices of one period, or ``draws`` of those that may never repeat."""
+        return [self.at(t) for t in range(self._period or draws)]
 
 
 class ScheduledMixing:

@@ -12,8 +12,8 @@ from ngo.common.fields import Options, below, number, registers
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import LOCAL_RULES, ORDERS
 from ngo.gossip.compression import Codec
-from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network
+from ngo.gossip.gossip_step import Coupling
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.threads import Map, in_order
 

@@ -24,7 +24,7 @@ from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, Round, disturbed_rounds
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from ngo.native.threads import one_intra_op_thread
 from verdicts.registry import UserError

@@ -11,7 +11,7 @@ from ngo.common.lazy import Table, pd
 from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import spectral_gap
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.measures.measurement import Case, measured, measurement
 from verdicts import estimate
 

@@ -18,10 +18,8 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from ngo.common.files import atomic_file, hashed, writable_folder
-from ngo.common.lazy import torch
 from verdicts.registry import UserError
 
 LOG = logging.getLogger("ngo")
@@ -62,36 +60,6 @@ def build() -> str | None:
     (``training.results_version``).
     """
     return _build() if available() else None
-
-
-POINTER, SIZE, DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-NUMBERS = {int: SIZE, float: DOUBLE}
-
-
-def call(name: str, *arguments: Any, result: type | None = None) -> Any:
-    """The result of a C function of this library, by default none; the library must be available.
-
-    A tensor or an array goes as the address of its data, an int as an int64, a float as a double,
-    and None as a null pointer; values of ctypes go as they are. The interpreter lock is released
-    meanwhile, so that threads run in parallel.
-    """
-    compiled = getattr(library(), name)
-    compiled.restype = result
-    return compiled(*map(_argument, arguments))
-
-
-def _argument(value: Any) -> Any:
-    if type(value) in NUMBERS:
-        return NUMBERS[type(value)](value)
-    if hasattr(value, "data_ptr"):
-        return POINTER(value.data_ptr())
-    return getattr(value, "ctypes", value)  # an array's address
-
-
-@cache
-def constant(name: str) -> int:
-    """The library's constant ``name``, of the C type int64_t."""
-    return ctypes.c_int64.in_dll(library(), name).value  # type: ignore[arg-type]
 
 
 @cache
@@ -156,16 +124,3 @@ def _processor() -> str:
         return platform.processor()
     facts = ("model", "cpu family", "flags", "Features")
     return "\n".join(dict.fromkeys(line for line in lines if line.startswith(facts)))
-
-
-def check_tensors(
-    shape: tuple[int, ...], dtype: torch.dtype | None = None, **tensors: torch.Tensor
-) -> None:
-    """Raise ValueError unless these are contiguous CPU tensors of this shape and type (float32)."""
-    dtype = dtype or torch.float32
-    for name, x in tensors.items():
-        if x.shape != shape or x.dtype != dtype or not (x.is_cpu and x.is_contiguous()):
-            raise ValueError(
-                f"{name} must be a contiguous {dtype} {list(shape)} on the CPU; it is a "
-                f"{'' if x.is_contiguous() else 'strided '}{x.dtype} {list(x.shape)} on {x.device}"
-            )

@@ -13,8 +13,7 @@ from typing import Any
 
 from ngo.common.lazy import torch
 from ngo.native import build
-from ngo.native.build import POINTER, check_tensors
-from ngo.native.threads import Map, in_order, share
+from ngo.native.threads import POINTER, Map, check_tensors, in_order, share
 
 STATE_BYTES = 5056  # of torch's generator on a CPU
 

@@ -7,7 +7,7 @@ raise ValueError.
 from __future__ import annotations
 
 from ngo.common.lazy import torch
-from ngo.native.build import SIZE, call, check_tensors
+from ngo.native.threads import SIZE, call, check_tensors
 
 KERNEL_SIZES = (3, 5)  # the C files are compiled for these
 

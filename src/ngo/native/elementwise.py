@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ngo.common.lazy import torch
-from ngo.native import build
-from ngo.native.build import POINTER, SIZE
-from ngo.native.threads import Map, share
+from ngo.native.build import library
+from ngo.native.threads import POINTER, SIZE, Map, constant, share
 
 # The order is that of elementwise.c.
 ADD, SUBTRACT, MULTIPLY, DIVIDE, MULTIPLY_ADD, SQUARE_ROOT = range(6)
@@ -48,14 +47,14 @@ def elementwise(*chains: Chain, spread: Map) -> None:
     operands = (_Argument * len(recording.operands))(*recording.operands)
     flat = all(x.shape[1] == d and x.is_contiguous() for x in tensors)
     sizes = len(operands), *((1, n * d) if flat else (n, d))
-    work = len(operands) * build.constant("ngo_elementwise_block")
+    work = len(operands) * constant("ngo_elementwise_block")
     arguments = program, len(program), operands, *sizes
     share("ngo_elementwise", *arguments, elements=n * d, work=work, spread=spread)
 
 
 def _fit(tensors: Sequence[torch.Tensor]) -> bool:
     """Whether there is compiled code, and it takes these tensors."""
-    if not tensors or not build.available():
+    if not tensors or library() is None:
         return False
     n, d = tensors[0].shape
     return all(

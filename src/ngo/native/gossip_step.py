@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ngo.common.lazy import torch
-from ngo.native.build import check_tensors, constant
-from ngo.native.threads import Map, in_order, share
+from ngo.native.threads import Map, check_tensors, constant, in_order, share
 
 FREE, CAPPED, IMPLICIT = range(3)
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
-from ngo.native.build import DOUBLE, POINTER, SIZE, call, check_tensors
-from ngo.native.threads import Map
+from ngo.native.threads import DOUBLE, POINTER, SIZE, Map, call, check_tensors
 
 # In the order of their numbers in layer_chain.c.
 LOSSES = ("cross_entropy", "squared_error", "negative_elbo")

@@ -1,4 +1,4 @@
-"""Threads that share work, Python's or that of C functions, each with one of torch's threads.
+"""Calls of C functions, and threads that share work, each with one of torch's threads.
 
 A map is a function ``(f, k) → [f(0), …, f(k − 1)]``. f(i) must not depend on the thread that
 computes it; then results are the same to the byte for any number of threads.
@@ -11,19 +11,63 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Protocol, TypeVar
 from weakref import finalize
 
 from ngo.common.lazy import torch
-from ngo.native.build import available, call
+from ngo.native.build import library
 
 # Seconds after which Python makes a busy thread release the interpreter lock to a waiting one. The
 # default, 5 ms, is longer than a worker's whole training step.
 SWITCH_INTERVAL = 1e-4
 
 T = TypeVar("T")
+
+
+POINTER, SIZE, DOUBLE = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+NUMBERS = {int: SIZE, float: DOUBLE}
+
+
+def call(name: str, *arguments: Any, result: type | None = None) -> Any:
+    """The result of a C function of this library, by default none; the library must be available.
+
+    A tensor or an array goes as the address of its data, an int as an int64, a float as a double,
+    and None as a null pointer; values of ctypes go as they are. The interpreter lock is released
+    meanwhile, so that threads run in parallel.
+    """
+    compiled = getattr(library(), name)
+    compiled.restype = result
+    return compiled(*map(_argument, arguments))
+
+
+def _argument(value: Any) -> Any:
+    if type(value) in NUMBERS:
+        return NUMBERS[type(value)](value)
+    if hasattr(value, "data_ptr"):
+        return POINTER(value.data_ptr())
+    return getattr(value, "ctypes", value)  # an array's address
+
+
+@cache
+def constant(name: str) -> int:
+    """The library's constant ``name``, of the C type int64_t."""
+    return ctypes.c_int64.in_dll(library(), name).value  # type: ignore[arg-type]
+
+
+def check_tensors(
+    shape: tuple[int, ...], dtype: torch.dtype | None = None, **tensors: torch.Tensor
+) -> None:
+    """Raise ValueError unless these are contiguous CPU tensors of this shape and type (float32)."""
+    dtype = dtype or torch.float32
+    for name, x in tensors.items():
+        if x.shape != shape or x.dtype != dtype or not (x.is_cpu and x.is_contiguous()):
+            raise ValueError(
+                f"{name} must be a contiguous {dtype} {list(shape)} on the CPU; it is a "
+                f"{'' if x.is_contiguous() else 'strided '}{x.dtype} {list(x.shape)} on {x.device}"
+            )
 
 
 class Map(Protocol):
@@ -43,7 +87,7 @@ def wait(count: ctypes.c_int64, seen: int) -> None:
 
     Without the compiled library this is a no-op.
     """
-    if available():
+    if library() is not None:
         call("ngo_wait", ctypes.byref(count), seen)
 
 
@@ -91,7 +135,7 @@ def threads(count: int | None = None) -> Map:
     helpers = [_Channel() for _ in range((count or cores()) - 1)]
     if not helpers:
         return in_order
-    available()  # compiles now, once, rather than in all helpers at the same time
+    library()  # compiles now, once, rather than in all helpers at the same time
     for helper in helpers:
         Thread(target=_serve, args=(helper,), daemon=True).start()
 
@@ -155,13 +199,13 @@ SHARE = 1 << 17
 def fits(*matrices: torch.Tensor) -> bool:
     """Whether there is compiled code, and it takes these: contiguous float32 on a CPU."""
     plain = (x.is_cpu and x.dtype == torch.float32 and x.is_contiguous() for x in matrices)
-    return all(plain) and available()
+    return all(plain) and library() is not None
 
 
 def share(name: str, *arguments: Any, elements: int, work: int, spread: Map) -> None:
     """Call a C function in each thread that ``elements`` need, at least SHARE for each.
 
-    After the ``arguments`` (see ``build.call``) it gets the address of an int64, initially 0, that
+    After the ``arguments`` (see ``call``) it gets the address of an int64, initially 0, that
     counts what threads have claimed, and of so many floats (``work``) of the thread's own. It
     returns when all is claimed.
     """

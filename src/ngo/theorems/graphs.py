@@ -13,7 +13,7 @@ from ngo.common.lazy import Tensor
 from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import simulate
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.theorems.table import TheoryOptions
 from verdicts.registry import UserError
 

@@ -21,7 +21,7 @@ from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, algebraic_connectivity
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.theorems.graphs import Rows, graph, sgd_graph
 from ngo.theorems.table import DRAWN, TheoryOptions
 

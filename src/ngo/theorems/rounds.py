@@ -13,7 +13,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import simulate, synchronization_index
 from ngo.gossip.mixing_matrix import algebraic_connectivity, laplacian, mixing_of
-from ngo.gossip.topology import Mixing
+from ngo.gossip.schedule import Mixing
 from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
 from verdicts.registry import UserError

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -183,12 +183,12 @@ class Signals:
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one run, all in one file; without a ``path`` none is kept.
+    """The checkpoints of one run, all in one file.
 
     After one of the ``signals``, ``keep`` writes a checkpoint and raises Stopped.
     """
 
-    path: Path | None
+    path: Path
     about: Mapping[str, object]
     #: Seconds after which a checkpoint is due; 0: only evaluations make one due.
     every: float = CHECKPOINT_SECONDS
@@ -209,14 +209,13 @@ class Checkpoints:
         Raises a UserError for the checkpoint of another run, unless it may be overwritten.
         """
         try:
-            return read(self.path, self.about) if self.path and self.path.exists() else None
+            return read(self.path, self.about) if self.path.exists() else None
         except Refused as reason:
-            path = cast(Path, self.path)
             if isinstance(reason, Foreign) and not self.overwrite:
                 held = f"holds a checkpoint {str(reason).removeprefix('it is ')}"
-                raise UserError(f"out: {str(path.parent)!r} {held}; {self.instead}") from None
+                raise UserError(f"out: {str(self.path.parent)!r} {held}; {self.instead}") from None
             if isinstance(reason, Damaged):
-                path.replace(f"{path}.refused")
+                self.path.replace(f"{self.path}.refused")
             self.refuse(str(reason))
             return None
 
@@ -235,7 +234,7 @@ class Checkpoints:
         late = 0 < self.every <= since
         often = evaluated and self._cost <= SHARE * since
         asked = self.signals.asked
-        if asked or (self.path and (late or often)):
+        if asked or late or often:
             written = self.write(state)
             self._last = time.perf_counter()
             self._cost = self._last - now
@@ -244,8 +243,6 @@ class Checkpoints:
 
     def write(self, state: Callable[[], State]) -> bool:
         """Write the ``state`` now; False if none was written."""
-        if self.path is None:
-            return False
         try:
             write(self.path, self.about, state())
         except (OSError, UserError) as error:

@@ -243,10 +243,12 @@ def fit(
             how |= {"threads": 1, "backend": "loop"}
         code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
         signals = Signals(signal.default_int_handler)
-        checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
+        checkpoints = None
+        if out is not None:
+            checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
         with signals, named_in_errors(spec), enough_memory(spec):
             training = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
-            stopped = _proceed(training, checkpoints, callbacks, copied, progress)
+            stopped = _proceed(training, checkpoints, signals, callbacks, copied, progress)
             training.evaluate()
             consensus, *workers = (like(copied, model) for model in training.population.models())
             import pandas as pd
@@ -277,7 +279,7 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checkpoints(
-    out: Path | None,
+    out: Path,
     spec: RunSpec,
     problem: Problem,
     device: str,
@@ -285,7 +287,7 @@ def _checkpoints(
     stack: ExitStack,
     signals: Signals,
 ) -> Checkpoints:
-    """The checkpoints in the folder ``out``, locked until ``stack`` ends; none without one.
+    """The checkpoints in the folder ``out``, locked until ``stack`` ends.
 
     ``given`` are the caller's module and functions, a part of the run. Raises a UserError for one
     without a digest.
@@ -294,8 +296,6 @@ def _checkpoints(
     def tell(line: str) -> None:
         warnings.warn(f"fit: {line}", RuntimeWarning, stacklevel=5)
 
-    if out is None:
-        return Checkpoints(None, {}, signals=signals)
     wait = partial(tell, f"waiting for another run in {str(out)!r}")
     try:
         stack.enter_context(file_lock(writable_folder(out) / ".lock", wait))
@@ -313,7 +313,8 @@ def _checkpoints(
 
 def _proceed(
     training: Training,
-    checkpoints: Checkpoints,
+    checkpoints: Checkpoints | None,
+    signals: Signals,
     callbacks: Mapping[str, Callback | None],
     module: nn.Module,
     progress: bool,
@@ -345,11 +346,13 @@ def _proceed(
     bar = tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress)
     with bar, suppress(Stopped):  # which comes after a checkpoint
         try:
-            told = on_step if progress or callbacks["on_step"] else None
-            training.proceed(checkpoints=checkpoints, report=on_row, progress=told)
+            steps = on_step if progress or callbacks["on_step"] else None
+            how: dict[str, Any] = {"checkpoints": checkpoints, "signals": signals}
+            training.proceed(**how, report=on_row, progress=steps)
         except Ended as ended:
             stopped = str(ended)
-        checkpoints.write(training.state_dict)
+        if checkpoints is not None:
+            checkpoints.write(training.state_dict)
     return stopped
 
 

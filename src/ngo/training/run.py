@@ -19,7 +19,7 @@ from ngo.data.partition import Parts
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
 from ngo.training import evaluation, run_folder
-from ngo.training.checkpoint import Checkpoints, Signals, State
+from ngo.training.checkpoint import Checkpoints, Signals, State, Stopped
 from ngo.training.evaluation import Evaluation
 from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
@@ -124,12 +124,14 @@ class Training:
         self,
         *,
         checkpoints: Checkpoints | None = None,
+        signals: Signals | None = None,
         report: Report = lambda row: None,
         progress: Progress | None = None,
     ) -> Iterator[None]:
         """Train to the end, with a pause before each step: others may take its gradients then.
 
-        Raises Stopped after the step in which a signal arrives.
+        Raises Stopped after the step in which a signal arrives: one of the ``signals``, if there
+        are no ``checkpoints``, which have their own.
         """
         if self.step == 0:
             try_exchanges(self._spec, self.stepper)
@@ -143,6 +145,8 @@ class Training:
                 return
             if checkpoints is not None:
                 checkpoints.keep(self.step, self.steps, evaluated, self.state_dict)
+            elif signals is not None and signals.asked:
+                raise Stopped(signals.asked, self.step, self.steps, resumes=False)
             yield
             self._add(self.stepper.advance())
             if progress is not None:
@@ -331,12 +335,12 @@ def turns(
     return training.rows[-1]
 
 
-def at_checkpoint(start: Callable[..., Training], checkpoints: Checkpoints) -> Training:
+def at_checkpoint(start: Callable[..., Training], checkpoints: Checkpoints | None) -> Training:
     """The training at its checkpoint, ``resumed``; without a usable one, at its start.
 
     ``start`` makes the training; it takes the backend.
     """
-    if (state := checkpoints.load()) is not None:
+    if checkpoints is not None and (state := checkpoints.load()) is not None:
         try:
             training = start(backend=state["backend"])
             training.load_state_dict(state)

@@ -28,15 +28,16 @@ from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Failures, Network, unchanged
+from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Step
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem
-from ngo.training.plugin_errors import DeclaredFields, Undeclared, undeclared
 from ngo.training.problem_checks import check_memory
 from ngo.training.spec import FIELDS, RunSpec
+from verdicts.registry import UserError
 
 log = logging.getLogger("ngo")
 
@@ -291,3 +292,43 @@ class Stepper:
         self.matrices = {name: rows.to(device) for name, rows in state["matrices"].items()}
         for name in COUNTS:
             setattr(self.network, name, state[name])
+
+
+class DeclaredFields:
+    """A run as its method sees it: reading a field without a meaning for it is a UserError."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self._spec = spec
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._spec, name)
+        if value is None and name in FIELDS:
+            raise undeclared(self._spec, name)
+        return value
+
+
+class Undeclared:
+    """Stands for an object that a method has not declared: any use of it raises ``error``."""
+
+    def __init__(self, error: UserError, known: object = None, *allowed: str) -> None:
+        """``allowed`` are the attributes that may be read: they come from ``known``."""
+        self._error = error
+        self._known = known
+        self._allowed = allowed
+
+    def __getattr__(self, name: str) -> object:
+        if name not in self._allowed:
+            raise self._error
+        return getattr(self._known, name)
+
+
+def undeclared(spec: RunSpec, name: str) -> UserError:
+    """The error for a method that reads the field ``name`` of a run and does not declare it."""
+    owner = next((key for key in FIELDS[name].owners if key != "method"), "method")
+    if name in GOSSIP_FIELDS or getattr(spec, owner) is None:
+        owner = "method"
+    also = f"; step.gossip() reads {', '.join(GOSSIP_FIELDS)}" if name in GOSSIP_FIELDS else ""
+    return UserError(
+        f"{owner}: {getattr(spec, owner)!r} uses the field {name!r} of a run and does not declare "
+        f"it; add {name!r} to fields=(…) where it is registered{also}."
+    )

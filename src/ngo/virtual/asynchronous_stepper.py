@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 
 from ngo.common.lazy import Run, Tensor, np, torch
 from ngo.common.registries import CONSTANT, METHODS
-from ngo.gossip.coupling import Coupling
 from ngo.gossip.exchange import Network, check_rows
-from ngo.gossip.gossip_step import mix
+from ngo.gossip.gossip_step import Coupling, mix
 from ngo.gossip.method import sent
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
