@@ -186,7 +186,7 @@ def unknown_words(tool, words):
         return []  # a plugin may declare more
     given = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
     if tool == "verdicts":
-        known = judge.commands().get(words[0])
+        known = judge.parsers().get(words[0])
         return sorted(given - known._option_string_actions.keys()) if known else words[:1]
     if (command := command_of(words)) is None:
         return words[:1]
