@@ -13,7 +13,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import Coupling, linear_step, mix
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.gossip_step import relayed_sums
 from ngo.native.threads import Map, fits, in_order
