@@ -18,8 +18,7 @@ from ngo.common.registries import METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.training.global_state import restored_streams
-from ngo.training.results_version import own_entries
-from ngo.training.spec import RunSpec
+from ngo.training.spec import RunSpec, own_entries
 from ngo.training.stepper import Stepper
 from verdicts.registry import UserError
 

@@ -241,7 +241,7 @@ def fit(
                     f"worker's own)."
                 )
             how |= {"threads": 1, "backend": "loop"}
-        code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
+        code = {"module": copied, "loss": loss, "score": score}
         signals = Signals(signal.default_int_handler)
         checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
         with signals, named_in_errors(spec), enough_memory(spec):
@@ -303,7 +303,7 @@ def _checkpoints(
         raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
     return Checkpoints(
         out / CHECKPOINT,
-        {**identity_of(spec, problem, device), **digests(given)},
+        {**identity_of(spec, problem, device), **digests({**given, **unnumbered_entries(spec)})},
         tell=tell,
         overwrite=False,
         instead="choose another folder, or delete this one.",

@@ -14,9 +14,8 @@ from ngo.data.partition import Parts, samples_by_class
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import evaluated_workers
-from ngo.training.partition_file import draw, held_out
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_share, smallest_share
+from ngo.training.spec_checks import check_share, draw, held_out, smallest_share
 
 #: Inputs and targets as one forward pass after another takes them.
 Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]

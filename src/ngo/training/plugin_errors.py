@@ -11,8 +11,7 @@ from typing import Any
 import torch
 
 from ngo.gossip.method import GOSSIP_FIELDS
-from ngo.training.results_version import own_entries
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec, own_entries
 from verdicts.registry import UserError, in_a_line
 
 

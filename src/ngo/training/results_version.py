@@ -19,7 +19,7 @@ from ngo.common.lazy import torch
 from ngo.common.registries import BACKENDS
 from ngo.data.dataset import Dataset
 from ngo.training.run_folder import DIGEST
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec, own_entries
 from verdicts.registry import Registry
 
 RESULTS_VERSION = 1
@@ -70,18 +70,6 @@ def _entries(values: Values, fields: Mapping[str, Field]) -> Iterator[tuple[Regi
                 yield registry, str(each)
     if values.get("backend") == "auto":  # which may choose any of them
         yield from ((BACKENDS, name) for name in BACKENDS)
-
-
-def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
-    """The fields of a run that name entries of the user's: the modules and functions of these."""
-    own = {}
-    for name, field in FIELDS.items():
-        choice, registry = getattr(spec, name), field.names
-        if registry is not None and choice in registry.definitions:
-            module, _, function = registry.definitions[choice].partition(":")
-            if module.partition(".")[0] != "ngo":
-                own[name] = module, function
-    return own
 
 
 def unnumbered_entries(spec: RunSpec) -> dict[str, object]:

@@ -27,7 +27,7 @@ from ngo.training.learning_problem import Problem
 from ngo.training.problem_checks import enough_memory, load_problem
 from ngo.training.record import Origin, finished, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
-from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
+from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
 from verdicts.registry import UserError
@@ -131,7 +131,7 @@ class Training:
 
         Raises Stopped after the step in which a signal arrives.
         """
-        if self.step == 0:
+        if self.step == 0 and own_entries(self._spec):
             try_exchanges(self._spec, self.stepper)
         while True:
             evaluated = self.step in self._marks and self.evaluate()
