@@ -28,8 +28,9 @@ CHECKPOINT = "checkpoint.pt"  # of a run that is not finished
 #: The key of a record with the sum of the metrics: a damaged file is found when it is read.
 SUM = "metrics_sha256"
 
-# The versions of code, libraries and devices, which do not identify a run.
-MADE_BY = ("version", "code", "torch", "device", "instructions", "kernels")
+# The versions of code, libraries and devices, and of a checkpoint's layout, which do not identify a
+# run.
+MADE_BY = ("layout", "version", "code", "torch", "device", "instructions", "kernels")
 
 # Fields that permit what only runs that need it do: a run that trains with either value has the
 # same results with both.
