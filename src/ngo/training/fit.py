@@ -23,10 +23,9 @@ from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
-from ngo.training.learning_problem import Problem
+from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem_checks import Loss, enough_memory, try_problem
 from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
@@ -231,7 +230,7 @@ def fit(
             deterministic()
         fields |= {"method": method, "seed": seed}
         spec, problem, copied = inputs_of(module, train, test, loss, score, fields, device, stack)
-        problem, draws = try_problem(spec, problem, module_key="module")
+        problem, draws = try_problem(spec, problem, by_name=False)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
             if spec.backend not in ("auto", "loop"):

@@ -33,9 +33,8 @@ from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.global_state import restored_streams, seed_streams
-from ngo.training.learning_problem import Problem, make_problem
+from ngo.training.learning_problem import Loss, Problem, check_module, kind, make_problem, refused
 from ngo.training.object_digest import ObjectDigest
-from ngo.training.problem_checks import Loss, check_module, kind, refused, type_name
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
 from verdicts.registry import Registry, UserError, shown
@@ -229,8 +228,8 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
         pair = _collected(key, pair)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(
-            f"{key}: a {type_name(pair)} is not a pair (inputs, targets) or a torch Dataset; of a "
-            f"DataLoader, give loader.dataset."
+            f"{key}: a {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; of "
+            f"a DataLoader, give loader.dataset."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
@@ -241,7 +240,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
 
 
 def _tensor(key: str, value: Any) -> torch.Tensor:
-    with refused(f"{key}: a {type_name(value)} is no array of numbers with a row per sample"):
+    with refused(f"{key}: a {type(value).__name__} is no array of numbers with a row per sample"):
         if not isinstance(value, torch.Tensor):
             # A copy: it may be read-only. torch has the machine's order of bytes alone.
             array = np.array(value, order="C")
@@ -256,20 +255,20 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
     """All samples of a data set, each read once."""
     if type(data) is TensorDataset and len(data.tensors) == 2:
         return data.tensors[0], data.tensors[1]
-    with refused(f"{key}: the samples of the {type_name(data)} are no pairs (input, target)"):
+    with refused(f"{key}: the samples of the {type(data).__name__} are no pairs (input, target)"):
         samples: Any = data  # which has a length and is read by number
         rows = range(len(samples))
         if not rows:
-            raise UserError(f"{key}: the {type_name(data)} has no samples.")
+            raise UserError(f"{key}: the {type(data).__name__} has no samples.")
         X, y = default_collate([samples[i] for i in rows])
         some = sorted({i * (len(rows) - 1) // 7 for i in range(8)})
         with suppress(Exception), restored_streams():  # it may be read once only
             for old, new in zip((X, y), default_collate([samples[i] for i in some]), strict=True):
                 if not torch.equal(old[some].nan_to_num(), new.nan_to_num()):
                     warnings.warn(
-                        f"{key.partition(',')[0]}: samples of the {type_name(data)} differ from "
-                        f"read to read; each is read once and kept (augmentation changes images in "
-                        f"each step).",
+                        f"{key.partition(',')[0]}: samples of the {type(data).__name__} differ "
+                        f"from read to read; each is read once and kept (augmentation changes "
+                        f"images in each step).",
                         RuntimeWarning,
                         stacklevel=2,
                     )
@@ -330,7 +329,7 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        wrong = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
+        wrong = f"topology: a {type(given).__name__} is no graph or matrix; {EXAMPLE}."
         raise UserError(wrong) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2
