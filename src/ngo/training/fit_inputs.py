@@ -228,8 +228,8 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
         pair = _collected(key, pair)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(
-            f"{key}: a {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; of "
-            f"a DataLoader, give loader.dataset."
+            f"{key}: a {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; "
+            f"of a DataLoader, give loader.dataset."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
