@@ -26,10 +26,9 @@ from ngo.training.global_state import isolated, restored_streams
 from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
-from ngo.training.run_folder import CHECKPOINT
+from ngo.training.run_folder import CHECKPOINT, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.registry import UserError, shown

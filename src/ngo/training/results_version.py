@@ -18,11 +18,13 @@ from ngo.common.fields import Field
 from ngo.common.lazy import torch
 from ngo.common.registries import BACKENDS
 from ngo.data.dataset import Dataset
-from ngo.training.run_folder import DIGEST
 from ngo.training.spec import FIELDS, RunSpec, own_entries
 from verdicts.registry import Registry
 
 RESULTS_VERSION = 1
+
+# How the keys of digests end. Records of before they were kept have none.
+DIGEST = "_digest"
 
 Values = Mapping[str, object]
 

@@ -24,7 +24,7 @@ from ngo.training.evaluation import Evaluation
 from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem, enough_memory, load_problem
-from ngo.training.record import Origin, finished, make_origin, write_results
+from ngo.training.run_folder import Origin, finished, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
