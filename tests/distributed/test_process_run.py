@@ -88,7 +88,7 @@ def distributed(spec, processes, tmp_path, scenario=None, timeout=20.0, **how):
 
 def prepared(scenario, work):
     """Call ``work`` in a new process, which knows only what this module imports."""
-    MODELS.setdefault("smooth", SMOOTH)
+    MODELS["smooth"] = SMOOTH
     scenario(work) if scenario else work()
 
 

@@ -152,27 +152,6 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def by_worker(train: Sequence[Any]) -> tuple[Any, Parts]:
-    """The samples of a list of workers' own data sets, and those of each."""
-    pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
-    for i, pair in enumerate(pairs):
-        _check_alike(f"train, worker {i}:", pair, pairs[0])
-    X, y = (torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True))
-    return (X, y), np.split(np.arange(len(X)), np.cumsum([len(X) for X, _ in pairs])[:-1])
-
-
-def parts_of(partition: Any, m: int) -> Parts:
-    """The samples out of m of each worker, from lists of indices; a UserError for others."""
-    with refused(
-        "partition: it must be a name, or a list with the indices of each worker's samples, such "
-        "as 'iid' or [[0, 1, 2], [3, 4, 5]]"
-    ):
-        parts = list(partition)
-        if not parts:
-            raise ValueError("it is empty")
-    return sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
-
-
 def _is_data(value: object) -> bool:
     """Whether a value is a data set of torch, or a pair that starts with a tensor or an array."""
     if isinstance(value, tuple | list):
@@ -339,7 +318,7 @@ def _matrix(given: Any) -> MixingMatrix:
 
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     """All training samples. If the user says who owns which, ``fields`` gets that partition."""
-    partition = fields.get("partition")
+    partition: Any = fields.get("partition")
     by_workers = isinstance(train, list | tuple) and bool(train) and all(map(_is_data, train))
     if not by_workers and (partition is None or isinstance(partition, str)):
         return train
@@ -349,11 +328,24 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
+    parts: Parts
     if by_workers:
-        train, parts = by_worker(train)
+        pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
+        for i, pair in enumerate(pairs):
+            _check_alike(f"train, worker {i}:", pair, pairs[0])
+        train = [torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True)]
+        ends = np.cumsum([len(X) for X, _ in pairs])
+        parts = np.split(np.arange(ends[-1]), ends[:-1])
     else:
         train = _tensors("train", train)
-        parts = parts_of(partition, len(train[0]))
+        with refused(
+            "partition: it must be a name, or a list with the indices of each worker's samples, "
+            "such as 'iid' or [[0, 1, 2], [3, 4, 5]]"
+        ):
+            if not (parts := list(partition)):
+                raise ValueError("it is empty")
+        m = len(train[0])
+        parts = sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
     if (n := fields.setdefault("workers", len(parts))) != len(parts):
         raise UserError(
             f"workers: {n} is not the number of workers that have samples, {len(parts)}."

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -69,11 +70,9 @@ About = Mapping[str, Any]
 
 def difference(theirs: About, ours: About) -> str | None:
     """The first value by which another run differs from ours; None if it is the same run."""
-    others = [key for key in ours if key not in (*MADE_BY, *ALLOWS, "run", "epochs")]
-    if other := _difference(theirs, ours, others):
-        return other
-    length = _difference(theirs, ours, ["epochs"])
-    return f"{length} ({WHOLE})" if length else None
+    keys = [key for key in ours if key not in (*MADE_BY, *ALLOWS, "run", "epochs")]
+    other = _difference(theirs, ours, [*keys, "epochs"])
+    return f"{other} ({WHOLE})" if other and other.startswith("epochs ") else other
 
 
 def remade(theirs: About, ours: About) -> str | None:
@@ -301,9 +300,8 @@ def source_revision() -> str | None:
 
 def processor() -> str:
     """The processor's model; its architecture where the system names no model."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
