@@ -258,8 +258,6 @@ class Presence:
                 f"speed: the step of worker {worker} at second {start:g} takes {seconds:g} s; it "
                 f"must end at a later second, which is finite."
             )
-        if self.always:
-            return start + seconds
         changes = self._changes[worker]
         k = bisect_right(changes, start)
         while True:

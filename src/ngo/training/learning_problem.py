@@ -104,10 +104,8 @@ def make_problem(
         batches = [task.batch(data, *pair) for pair in pairs]
         return [batch for batch, _ in batches], [batch for _, batch in batches]
 
-    owned = sum(map(len, parts))
-    covered = None
-    if data.classes is not None:
-        covered = int(samples_by_class(labels, parts, data.classes).any(0).sum())
+    owned, classes = sum(map(len, parts)), data.classes
+    covered = classes and int(samples_by_class(labels, parts, classes).any(0).sum())
     test = test_part = chunks(data.test_inputs, data.test_targets)
     if 0 < spec.eval_images < len(data.test_inputs):
         part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
@@ -172,9 +170,10 @@ Loss = Callable[[Any, Tensor], Tensor]
 
 
 def check_outputs(key: str, outputs: Any, targets: Tensor, task: Task, classes: int | None) -> None:
-    """Raise a UserError if the outputs do not fit the loss, where that is a default one.
+    """Raise a UserError if a default loss can't take these outputs and targets.
 
-    ``key`` is what made the outputs, ``targets`` are theirs, of so many ``classes``, if any.
+    The error begins with ``key``, the name of what made the outputs. ``classes`` is the number of
+    classes; None for other targets.
     """
     its = f"{key}: its outputs are {shape(outputs)}"
     if classes and task.loss is cross_entropy and not has_logits(outputs, classes):

@@ -94,7 +94,7 @@ def data_digest(data: Dataset) -> str:
 
 
 def inputs_read(spec: RunSpec, data: Dataset) -> dict[str, str]:
-    """The digests by what they are of: ``data``, and the fields that name files."""
+    """Digests of what a run reads: of its ``data``, and of each file that a field names."""
     digests = {"data" + DIGEST: data_digest(data)}
     for name, path in named_files(spec.values()).items():
         digests[name + DIGEST] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]

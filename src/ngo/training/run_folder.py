@@ -202,14 +202,13 @@ def write_results(
     """Write a run's metrics and record, with what is in ``how``, into the folder ``out``."""
     from ngo.common.parquet_columns import write_columns
 
-    spec, values = origin.spec, origin.spec.values()
+    spec, values, about = origin.spec, origin.spec.values(), origin.about
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
     write_columns(out / METRICS, metrics, {"run": spec.id, **values, **size})
     made_with = {"ngo": ngo.__version__, "python": platform.python_version()}
-    made_with |= {**versions.installed(), "torch": torch.__version__}
-    made_with["kernels"] = origin.about["kernels"]
+    made_with |= {**versions.installed(), "torch": torch.__version__, "kernels": about["kernels"]}
     record = {
         "id": spec.id,
         "spec": values,
@@ -218,8 +217,8 @@ def write_results(
         **size,
         # JSON has no NaN and no infinity.
         "final": {k: c[-1] if math.isfinite(c[-1]) else None for k, c in metrics.items()},
-        "about": {key: value for key, value in origin.about.items() if key not in values},
-        "device": origin.about["device"],
+        "about": {key: value for key, value in about.items() if key not in values},
+        "device": about["device"],
         "processor": processor(),
         **how,
         "versions": made_with,
