@@ -43,10 +43,9 @@ from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
 from ngo.training.lockstep import Lockstep, together
-from ngo.training.partition_file import draw
-from ngo.training.record import processor
 from ngo.training.run import Training, turns
-from ngo.training.spec_checks import resolve
+from ngo.training.run_folder import processor
+from ngo.training.spec_checks import draw, resolve
 
 CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config/config.yaml").read_text())
 N, B = 10, 32

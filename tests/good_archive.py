@@ -11,7 +11,7 @@ from ngo.data.loading import train_labels
 from ngo.pipeline.archives.archive import collect, write_archive
 from ngo.pipeline.archives.finished_runs import write_run
 from ngo.pipeline.paths import RUNS
-from ngo.training.partition_file import draw
+from ngo.training.spec_checks import draw
 
 CLAIM = {"place": "Figure 1", "kind": "order", "from": "own", "quantity": "log_ratio", "below": 0}
 SIDES = {"of": {"method": "ngo"}, "to": {"method": "gossip"}, "value": "V"}

@@ -13,7 +13,8 @@ from ngo.pipeline.jobs import Combination, Drawing, Job
 from ngo.pipeline.paths import RUNS, partition_file
 from ngo.pipeline.workflow_start import write_files
 from ngo.training.checkpoint import Stopped
-from ngo.training.partition_file import draw, train_labels
+from ngo.training.partition_file import train_labels
+from ngo.training.spec_checks import draw
 
 
 def test_a_run_by_flags_and_again_by_its_record(tmp_path):

@@ -26,8 +26,8 @@ from ngo.pipeline.workflow_start import write_files
 from ngo.training import run as training_run
 from ngo.training import tidy
 from ngo.training.checkpoint import Stopped
-from ngo.training.record import write_results
 from ngo.training.run import run, turns
+from ngo.training.run_folder import write_results
 from verdicts.registry import UserError
 
 SPECS = [tiny(method=method, seed=seed) for method in ("gossip", "ngo") for seed in (0, 1)]

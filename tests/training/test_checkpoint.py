@@ -12,16 +12,23 @@ from unittest.mock import Mock
 import pytest
 import running
 import torch
-from cases import cases
+from cases import cases, refused
 from runs import files
 
 from ngo.training import checkpoint
-from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Signals, Stopped, read, write
+from ngo.training.checkpoint import Checkpoints, Signals, Stopped, write
 from ngo.training.snapshots import UNREADABLE, load_tensors
-from verdicts.registry import UserError
 
 TERM, INT = signal.SIGTERM, signal.SIGINT
+REFUSED = "checkpoint: {!r} is refused: {}; starting over"
 ODD = {"about": {"lr": [torch.zeros(3)], "run": "a"}, "state": {}}
+
+
+def state_and_lines(path, about, **how):
+    """The state in a checkpoint, and the lines that its reading has told."""
+    told = []
+    state = Checkpoints(path, about, tell=told.append, **how).load()
+    return state, told
 
 
 def test_a_state_is_read_as_it_was_written_and_a_foreign_run_is_named(tmp_path):
@@ -29,20 +36,23 @@ def test_a_state_is_read_as_it_was_written_and_a_foreign_run_is_named(tmp_path):
     part = torch.arange(10**6)[:4]  # the rest of its memory stays out of the file
     write(tmp_path / "c.pt", about, {"step": 3, "X": part, "rows": [{"part": part}]})
     assert (tmp_path / "c.pt").stat().st_size < 10**4
-    found = read(tmp_path / "c.pt", about)
+    path = tmp_path / "c.pt"
+    found, told = state_and_lines(path, about)
+    assert not told
     assert found["step"] == 3
     assert torch.equal(found["X"], torch.arange(4))
-    with pytest.raises(Foreign, match=r"it is of the run a, with lr 0.1 and not 0.2"):
-        read(tmp_path / "c.pt", {**about, "lr": 0.2, "code": "2"})
-    with pytest.raises(Refused, match="it is made with code '1' and not '2'"):
-        read(tmp_path / "c.pt", {**about, "code": "2"})
-    with pytest.raises(UserError, match="none.pt' does not exist"):
-        read(tmp_path / "none.pt", about)
+    other, of = {**about, "lr": 0.2, "code": "2"}, "of the run a, with lr 0.1 and not 0.2"
+    assert state_and_lines(path, other) == (None, [REFUSED.format(str(path), f"it is {of}")])
+    held = f"out: {str(tmp_path)!r} holds a checkpoint {of}; choose another folder"
+    refused(held, state_and_lines, path, other, overwrite=False)
+    made = REFUSED.format(str(path), "it is made with code '1' and not '2'")
+    assert state_and_lines(path, {**about, "code": "2"}) == (None, [made])
+    assert state_and_lines(tmp_path / "none.pt", about) == (None, [])
     write(tmp_path / "c.pt", {"run": "a\nb", "lr": "x" * 10_000}, {})
-    with pytest.raises(Foreign, match="^it is of the run of another version, with lr 'xx") as told:
-        read(tmp_path / "c.pt", {"run": "a", "lr": 0.1})
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 200
+    _, [line] = state_and_lines(path, {"run": "a", "lr": 0.1})
+    assert "refused: it is of the run of another version, with lr 'xx" in line
+    assert "\n" not in line
+    assert len(line) < 200 + len(REFUSED.format(str(path), ""))
 
 
 def saved(content, **how):
@@ -62,8 +72,9 @@ def test_no_file_is_trusted(content, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for data in (saved(content).getvalue(), pickle.dumps(content, protocol=2)):
         (tmp_path / "checkpoint.pt").write_bytes(data + hashlib.sha256(data).digest())
-        with pytest.raises(Refused, match="it holds no run"):
-            read(tmp_path / "checkpoint.pt", {})
+        path = tmp_path / "checkpoint.pt"
+        line = REFUSED.format(str(path), "it holds no run")
+        assert state_and_lines(path, {}) == (None, [line])
     assert files(tmp_path) == ["checkpoint.pt"]
 
 
@@ -103,7 +114,7 @@ def test_signals_together_are_one_and_handlers_are_restored(tmp_path):
             checkpoints.keep(1, 9, False, dict)
     assert stopped.value.number == INT
     assert [signal.getsignal(number) for number in (TERM, INT)] == before
-    assert read(tmp_path / "c.pt", {}) == {}
+    assert state_and_lines(tmp_path / "c.pt", {}) == ({}, [])
 
 
 def insist(path, first, second):

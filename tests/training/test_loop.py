@@ -16,10 +16,9 @@ from ngo.engine.population import Population, Scores
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.evaluation import evaluated_workers, evaluation_steps, make_evaluation
 from ngo.training.learning_problem import make_problem
-from ngo.training.partition_file import draw, held_out
 from ngo.training.run import run
 from ngo.training.snapshots import load_snapshots, module, restored, save_snapshots
-from ngo.training.spec_checks import resolve
+from ngo.training.spec_checks import draw, held_out, resolve
 
 ATTACKED = sorted(name for name, entry in METHODS.items() if "attack" in entry.fields)
 

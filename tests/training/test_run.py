@@ -16,7 +16,7 @@ from runs import PARTS, digits_run, files, interrupted, left, resumed, run_in, s
 
 from ngo.cli.cli import main
 from ngo.common.files import PARTIAL
-from ngo.training import checkpoint, record
+from ngo.training import checkpoint, run_folder
 from ngo.training.results_version import results_version
 from ngo.training.run import Training, run
 from ngo.training.spec_checks import resolve
@@ -61,7 +61,7 @@ def test_overwrite_alone_replaces_another_runs_checkpoint(
     first, second = tiny(), tiny(**change)
     path = interrupted(first, tmp_path / "run")
     kept = path.read_bytes()
-    monkeypatch.setattr(record, "results_version", lambda spec: "new")
+    monkeypatch.setattr(run_folder, "results_version", lambda spec: "new")
     held = f"^out: '.*/run' holds a checkpoint of the run {first.id}, with {named}; choose another "
     with pytest.raises(UserError, match=f"{held}folder, or train over it with --overwrite.$"):
         run_in(second, tmp_path / "run", **how)
@@ -77,7 +77,7 @@ def test_overwrite_alone_replaces_another_runs_checkpoint(
 @cases(
     "how, named",
     ((checkpoint, "LAYOUT", 0), f"layout {checkpoint.LAYOUT} and not 0"),
-    ((record, "results_version", lambda spec: "new"), "code '1' and not 'new'"),
+    ((run_folder, "results_version", lambda spec: "new"), "code '1' and not 'new'"),
     ((torch, "__version__", "0.4"), f"torch '{re.escape(torch.__version__)}' and not '0.4'"),
     ids=["layout", "code", "torch"],
 )
@@ -111,7 +111,7 @@ def test_a_record_says_which_run_it_was(tmp_path):
     assert resolve({k: v for k, v in found["spec"].items() if v is not None}) == spec
     assert found["command"] == ["ngo", "train", *spec.flags()]
     assert found["versions"]["torch"] == torch.__version__
-    assert found["versions"]["kernels"] == record.kind("cpu")["kernels"]
+    assert found["versions"]["kernels"] == run_folder.kind("cpu")["kernels"]
     assert {"source", "device", "backend", "wall_seconds", "started", "seed"} <= found.keys()
     assert found["about"].keys().isdisjoint(found["spec"])
     assert found["about"]["code"] == results_version(spec)

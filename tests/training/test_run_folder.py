@@ -19,10 +19,10 @@ from ngo.data.dataset import Arrays, dataset
 from ngo.data.partition import owners
 from ngo.models.model import model
 from ngo.training import run_folder
-from ngo.training.partition_file import check_shares, draw, held_out, parts_by_owner, read, write
+from ngo.training.partition_file import check_shares, parts_by_owner, read, write
 from ngo.training.results_version import results_version
 from ngo.training.run import run
-from ngo.training.spec_checks import resolve
+from ngo.training.spec_checks import draw, held_out, resolve
 from verdicts.registry import UserError
 
 OTHER = {"lr": 0.01}

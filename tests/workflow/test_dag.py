@@ -11,7 +11,7 @@ import yaml
 from clone import FILES, TARGETS, Clone, assert_one_line, outputs
 
 from ngo.pipeline.paths import job_table, tidy_table
-from ngo.training import checkpoint
+from ngo.training import checkpoint, run_folder
 
 
 def test_everything_is_made(made):
@@ -63,7 +63,7 @@ def test_a_lost_run_is_trained_alone_and_everything_has_the_same_bytes(copy):
     victim = sorted(copy.root.glob("results/runs/*"))[0]
     shutil.rmtree(victim)
     victim.mkdir()
-    checkpoint.write(victim / checkpoint.CHECKPOINT, {"run": "another"}, {})
+    checkpoint.write(victim / run_folder.CHECKPOINT, {"run": "another"}, {})
     assert copy.planned(*TARGETS) == {}
     for path in (
         job_table("test", "table1-tiny"),

@@ -34,8 +34,8 @@ from ngo.pipeline.paths import (
     tidy_table,
 )
 from ngo.pipeline.plan import plan
-from ngo.training.results_version import own_entries, results_version
-from ngo.training.spec import flags_of as get_flags
+from ngo.training.results_version import results_version
+from ngo.training.spec import flags_of as get_flags, own_entries
 
 # Whether this is the workflow that was started, and not a module of another one.
 MAIN = workflow.modifier.is_main_snakefile()

@@ -37,11 +37,10 @@ from ngo.engine.population import Population
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.training import run_folder
 from ngo.training.evaluation import Evaluation
-from ngo.training.problem_checks import load_problem
-from ngo.training.record import Origin, finished, make_origin
+from ngo.training.learning_problem import load_problem
 from ngo.training.results_version import results_version
 from ngo.training.run import Training
-from ngo.training.run_folder import INSTEAD
+from ngo.training.run_folder import INSTEAD, Origin, finished, make_origin
 from ngo.training.spec import RunSpec
 from verdicts.registry import UserError
 

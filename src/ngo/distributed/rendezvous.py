@@ -151,10 +151,9 @@ class Rendezvous:
 def disagreement(terms: Sequence[Terms]) -> str:
     """The first difference: ``process 2 has lr 0.5, process 0 has 0.1``; empty if there is none."""
     for key, expected in terms[0].items():
-        for process, facts in enumerate(terms):
+        for q, facts in enumerate(terms):
             if (value := facts.get(key)) != expected:
-                told = f"process {process} has {key} {shown(value)}"
-                return f"{told}, process 0 has {shown(expected)}"
+                return f"process {q} has {key} {shown(value)}, process 0 has {shown(expected)}"
     return ""
 
 

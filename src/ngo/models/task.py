@@ -38,7 +38,7 @@ class Task:
     labelled: bool = True
 
     # Whether an evaluation calls loss and score once, on all its outputs, and not on chunks of
-    # them. It is found when a run with a user's functions starts (``training.problem_checks``).
+    # them. It is found when a run with a user's functions starts (``training.learning_problem``).
     at_once: bool = False
 
 

@@ -21,9 +21,9 @@ from ngo.pipeline.paths import RUNS
 from ngo.training import run_folder
 from ngo.training.checkpoint import Signals
 from ngo.training.exchange_trial import STEPS, try_exchanges
+from ngo.training.learning_problem import load_problem
 from ngo.training.lockstep import Start, shared, together
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem_checks import load_problem
 from ngo.training.run import Turns, stepper_of
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve

@@ -23,9 +23,8 @@ from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
 from ngo.pipeline.paper_figures import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact, Paper, figures_of
-from ngo.training.results_version import own_entries
 from ngo.training.run_folder import MODELS
-from ngo.training.spec import FINAL, RunSpec
+from ngo.training.spec import FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from verdicts import read_claims
 from verdicts.claims import ADDED, ClaimsFile

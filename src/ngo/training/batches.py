@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -70,49 +71,39 @@ class BatchStream:
         self._generator.set_state(state["stream"])
 
 
+@dataclass(eq=False)
 class Batches:
     """The samples of the workers' next step (see ``backends.Batches``)."""
 
+    task: Task
+    data: Dataset
+    #: The sample indices of each worker.
+    streams: Sequence[BatchStream]
+    #: Changes images, at random from the worker's stream in ``changes``.
+    augment: Augment | None = None
+    changes: Sequence[torch.Generator] = ()
+    #: Those of each run, where several runs step as one.
+    members: Sequence[Batches] = ()
     #: The workers that take the next step, by row; None: all.
     workers: Sequence[int] | None = None
     #: The samples ``[k, b]`` of their last step, on the device of the data.
-    drawn: torch.Tensor
-
-    def __init__(
-        self,
-        task: Task,
-        data: Dataset,
-        streams: Sequence[BatchStream],
-        *,
-        augment: Augment | None = None,
-        changes: Sequence[torch.Generator] = (),
-    ) -> None:
-        """``streams`` are the workers' sample indices. ``augment`` changes images, at random from
-        the worker's stream in ``changes``.
-        """
-        self._task = task
-        self._data = data
-        self._streams = streams
-        self._augment = augment
-        self._changes = changes
-        self._ahead: list[torch.Tensor] = []  # samples of the next steps, of the next one last
-        self._members: Sequence[Batches] = ()
+    drawn: torch.Tensor = field(init=False)
+    # Samples of the next steps, of the next one last.
+    _ahead: list[torch.Tensor] = field(default_factory=list, init=False)
 
     @classmethod
     def joined(cls, members: Sequence[Batches]) -> Batches:
         """Those of several runs on one data set, from the same streams, one run after another."""
         first = members[0]
-        streams = [stream for member in members for stream in member._streams]
-        changes = [stream for member in members for stream in member._changes]
-        batches = cls(first._task, first._data, streams, augment=first._augment, changes=changes)
-        batches._members = members
-        return batches
+        streams = [stream for member in members for stream in member.streams]
+        changes = [stream for member in members for stream in member.changes]
+        return cls(first.task, first.data, streams, first.augment, changes, members)
 
     def rows(self) -> Rows:
         """The same samples as rows of the data set, unless they are augmented."""
-        data, images = self._data, self._task.batch is image_batch
-        plain = images or self._task.batch is normalised_batch
-        if self._augment is not None or not plain or (images and self._shades is None):
+        data, images = self.data, self.task.batch is image_batch
+        plain = images or self.task.batch is normalised_batch
+        if self.augment is not None or not plain or (images and self._shades is None):
             return Stacked(*self.all()).rows()
         targets = data.train_inputs if images else data.train_targets
         samples = self._indices()
@@ -121,22 +112,22 @@ class Batches:
     @cached_property
     def _shades(self) -> torch.Tensor | None:
         """What each value of a pixel becomes, by channel ``[c, 256]``; None for float inputs."""
-        inputs = self._data.train_inputs
+        inputs = self.data.train_inputs
         if inputs.is_floating_point():
             return None
         values = torch.arange(256, dtype=torch.uint8, device=inputs.device)
         values = values[:, None, None, None].expand(-1, inputs.shape[1], 1, 1)
-        shades, _ = self._task.batch(self._data, values, values)
+        shades, _ = self.task.batch(self.data, values, values)
         return shades.flatten(1).T.contiguous()
 
     def _indices(self) -> torch.Tensor:
         """The next samples ``[k, b]``."""
-        if self._members:
-            self.drawn = torch.cat([member._indices() for member in self._members])
+        if self.members:
+            self.drawn = torch.cat([member._indices() for member in self.members])
         elif self.workers is not None:
             self._put_back()
-            drawn = torch.stack([next(self._streams[i]) for i in self.workers])
-            self.drawn = sent(drawn, self._data.train_inputs.device)
+            drawn = torch.stack([next(self.streams[i]) for i in self.workers])
+            self.drawn = sent(drawn, self.data.train_inputs.device)
         else:
             if not self._ahead:
                 self._draw()
@@ -145,48 +136,48 @@ class Batches:
 
     def places(self) -> tuple[torch.Tensor, torch.Tensor]:
         """See ``Step.samples``."""
-        owned = [stream.owned for stream in self._streams]
+        owned = [stream.owned for stream in self.streams]
         places = map(torch.searchsorted, owned, self.drawn.cpu())
         return torch.stack(list(places)), torch.tensor([len(samples) for samples in owned])
 
     def _draw(self) -> None:
         """Draw the samples of the next steps."""
-        streams, size = self._streams, self._streams[0].batch_size
+        streams, size = self.streams, self.streams[0].batch_size
         count = min(min(stream.ahead for stream in streams), AHEAD // (len(streams) * size) or 1)
         drawn = torch.stack([stream.take(count) for stream in streams], 1)
-        self._ahead = list(sent(drawn, self._data.train_inputs.device).unbind()[::-1])
+        self._ahead = list(sent(drawn, self.data.train_inputs.device).unbind()[::-1])
 
     def _put_back(self) -> None:
         if self._ahead:
             samples = torch.stack(self._ahead[::-1], 1).flatten(1).cpu()
-            for stream, own in zip(self._streams, samples, strict=True):
+            for stream, own in zip(self.streams, samples, strict=True):
                 stream.put_back(own)
             self._ahead = []
 
     def state_dict(self) -> list[dict[str, torch.Tensor]]:
         """The state of each stream."""
         self._put_back()
-        return [stream.state_dict() for stream in self._streams]
+        return [stream.state_dict() for stream in self.streams]
 
     def load_state_dict(self, states: Sequence[dict[str, torch.Tensor]]) -> None:
         """Restore from ``states``."""
         self._ahead = []
-        for stream, state in zip(self._streams, states, strict=True):
+        for stream, state in zip(self.streams, states, strict=True):
             stream.load_state_dict(state)
 
     def all(self) -> Batch:
         """The inputs ``[k, b, …]`` and targets ``[k, b, …]`` of the workers."""
         indices = self._indices()
-        data, samples = self._data, indices.flatten()
+        data, samples = self.data, indices.flatten()
         inputs = data.train_inputs.index_select(0, samples)  # faster than [samples]
         targets = data.train_targets.index_select(0, samples)
-        if self._augment is not None:
+        if self.augment is not None:
             b, workers = indices.shape[1], self.workers
-            changes = self._changes if workers is None else [self._changes[i] for i in workers]
-            if isinstance(self._augment, Apart):
-                inputs = self._augment.of_workers(inputs, b, changes)
+            changes = self.changes if workers is None else [self.changes[i] for i in workers]
+            if isinstance(self.augment, Apart):
+                inputs = self.augment.of_workers(inputs, b, changes)
             else:
                 pairs = zip(inputs.split(b), changes, strict=True)
-                inputs = torch.cat([self._augment(*pair) for pair in pairs])
-        inputs, targets = self._task.batch(data, inputs, targets)
+                inputs = torch.cat([self.augment(*pair) for pair in pairs])
+        inputs, targets = self.task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from ngo.common.files import atomic_file
-from ngo.training.run_folder import CHECKPOINT, INSTEAD, difference, remade
+from ngo.training.run_folder import INSTEAD, difference, remade
 from ngo.training.snapshots import UNREADABLE, load_tensors
 from ngo.training.spec import CHECKPOINT_SECONDS
 from verdicts.files import content_of
@@ -46,18 +46,6 @@ _DIGEST = hashlib.sha256().digest_size
 
 # The line where a signal comes between two runs, or after the last step of one.
 KEPT = "stopped; what is finished is kept, and the same command does the rest"
-
-
-class Refused(Exception):
-    """A checkpoint from which this run cannot be resumed, and the reason."""
-
-
-class Foreign(Refused):
-    """A checkpoint of another run: ``it is of the run NAME, with …``."""
-
-
-class Damaged(Refused):
-    """A file with another sum than a checkpoint has."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -93,33 +81,6 @@ def _compact(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _compact(item) for name, item in value.items()}
     return list(map(_compact, value)) if isinstance(value, list) else value
-
-
-def read(path: str | Path, about: Mapping[str, object]) -> State:
-    """The state in a checkpoint of the run ``about``.
-
-    Raises Foreign for the checkpoint of another run, Refused for any other unusable file, and a
-    UserError for one that can't be read.
-    """
-    data = memoryview(content_of(Path(path), "checkpoint"))
-    content, digest = data[:-_DIGEST], data[-_DIGEST:]
-    if hashlib.sha256(content).digest() != digest:
-        raise Damaged(f"it is damaged, or another program's, and kept as {CHECKPOINT}.refused")
-    try:
-        held = load_tensors(io.BytesIO(content))
-        theirs, state = dict(held["about"]), dict(held["state"])
-        json.dumps(theirs)  # values of other types can't be shown in a line
-    except (*UNREADABLE, RecursionError):
-        raise Refused("it holds no run") from None
-    if other := difference(theirs, about):
-        name = str(theirs.get("run", ""))
-        named = name if name.isprintable() and name else "of another version"
-        raise Foreign(f"it is of the run {named}, with {other}")
-    if theirs.get("layout") != LAYOUT:
-        raise Refused(f"it is made with layout {theirs.get('layout')!r} and not {LAYOUT!r}")
-    if by := remade(theirs, about):
-        raise Refused(f"it is made with {by}")
-    return state
 
 
 def end_process(number: int, frame: FrameType | None = None) -> None:
@@ -206,22 +167,38 @@ class Checkpoints:
     def load(self) -> State | None:
         """The state to resume from; None without a usable checkpoint.
 
-        Raises a UserError for the checkpoint of another run, unless it may be overwritten.
+        Raises a UserError for the checkpoint of another run, unless it may be overwritten, and for
+        a file that can't be read.
         """
-        try:
-            return read(self.path, self.about) if self.path.exists() else None
-        except Refused as reason:
-            if isinstance(reason, Foreign) and not self.overwrite:
-                held = f"holds a checkpoint {str(reason).removeprefix('it is ')}"
-                raise UserError(f"out: {str(self.path.parent)!r} {held}; {self.instead}") from None
-            if isinstance(reason, Damaged):
-                self.path.replace(f"{self.path}.refused")
-            self.refuse(str(reason))
+        if not self.path.exists():
             return None
+        data = memoryview(content_of(self.path, "checkpoint"))
+        content, digest = data[:-_DIGEST], data[-_DIGEST:]
+        if hashlib.sha256(content).digest() != digest:
+            kept = self.path.replace(f"{self.path}.refused")
+            return self.refuse(f"it is damaged, or another program's, and kept as {kept.name}")
+        try:
+            held = load_tensors(io.BytesIO(content))
+            theirs, state = dict(held["about"]), dict(held["state"])
+            json.dumps(theirs)  # values of other types can't be shown in a line
+        except (*UNREADABLE, RecursionError):
+            return self.refuse("it holds no run")
+        ours = {"layout": LAYOUT, **self.about}
+        if other := difference(theirs, ours):
+            name = str(theirs.get("run", ""))
+            named = name if name.isprintable() and name else "of another version"
+            run = f"of the run {named}, with {other}"
+            if self.overwrite:
+                return self.refuse(f"it is {run}")
+            folder = f"out: {str(self.path.parent)!r}"
+            raise UserError(f"{folder} holds a checkpoint {run}; {self.instead}")
+        by = remade(theirs, ours)
+        return self.refuse(f"it is made with {by}") if by else state
 
-    def refuse(self, reason: str) -> None:
-        """Tell that the run starts over, and why."""
+    def refuse(self, reason: str) -> State | None:
+        """Tell that the run starts over, without a state, and why."""
         self.tell(f"checkpoint: {str(self.path)!r} is refused: {reason}; starting over")
+        return None
 
     def keep(self, step: int, steps: int, evaluated: bool, state: Callable[[], State]) -> None:
         """Write the ``state`` after ``step`` of ``steps`` if a checkpoint is due.

@@ -9,9 +9,11 @@ from __future__ import annotations
 import csv
 import math
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
@@ -93,10 +95,10 @@ def _value(run: Any, column: str, text: str) -> Any:
     return value
 
 
-def _since(times: list[float], values: list[Any], time: float) -> Any:
-    """The last of the values whose ``times`` are not after ``time``; None before the first."""
-    k = bisect_right(times, time)
-    return values[k - 1] if k else None
+def _since(rows: list[tuple[float, Any]], time: float) -> Any:
+    """The value of the last of the rows (time, value) up to ``time``; None before the first."""
+    k = bisect_right(rows, time, key=itemgetter(0))
+    return rows[k - 1][1] if k else None
 
 
 SECONDS = within(1e-9, 1e9)
@@ -158,16 +160,15 @@ def _factors(run: Any, worker: int) -> Iterator[float]:
 @registers(SPEEDS, "speed_trace", Part, {"speed_file": file("CSV of speeds: time,worker,seconds")})
 def speed_trace(run: Any) -> list[Seconds]:
     """A file has the seconds of the steps of a worker that begin at a time or later."""
-    known: list[tuple[list[float], list[float]]] = [([], []) for _ in range(run.workers)]
+    known: list[list[tuple[float, float]]] = [[] for _ in range(run.workers)]
     for time, worker, seconds in read_trace(run, "speed_file", "time,worker,seconds"):
-        known[worker][0].append(time)
-        known[worker][1].append(seconds)
-    for worker, (times, _) in enumerate(known):
-        if not times or times[0] > 0:
+        known[worker].append((time, seconds))
+    for worker, rows in enumerate(known):
+        if _since(rows, 0) is None:
             raise UserError(
                 f"speed_file: {run.speed_file!r} has no row of worker {worker} with time 0."
             )
-    return [partial(_since, *of) for of in known]
+    return [partial(_since, rows) for rows in known]
 
 
 UNIFORM = {
@@ -201,17 +202,15 @@ TRACE = {"link_file": file("CSV of links: time,sender,receiver,latency,bandwidth
 @registers(LINKS, "link_trace", Part, {**UNIFORM, **TRACE})
 def link_trace(run: Any) -> Link:
     """A file has links from a time on; others, and times before, are those of ``uniform``."""
-    known: dict[tuple[int, int], tuple[list[float], list[tuple[float, float]]]] = {}
+    known: dict[tuple[int, int], list[tuple[float, Any]]] = defaultdict(list)
     columns = "time,sender,receiver,latency,bandwidth"
     for time, i, j, latency, rate in read_trace(run, "link_file", columns):
-        times, values = known.setdefault((i, j), ([], []))
-        times.append(time)
-        values.append((latency, 1 / rate if rate else 0.0))
+        known[i, j].append((time, (latency, 1 / rate if rate else 0.0)))
     others = uniform(run)
 
     def of(sender: int, receiver: int, time: float) -> tuple[float, float]:
-        now = _since(*known.get((sender, receiver), ([], [])), time)
-        return others(sender, receiver, time) if now is None else now
+        now = _since(known.get((sender, receiver), []), time)
+        return now or others(sender, receiver, time)
 
     return of
 
@@ -259,8 +258,6 @@ class Presence:
                 f"speed: the step of worker {worker} at second {start:g} takes {seconds:g} s; it "
                 f"must end at a later second, which is finite."
             )
-        if self.always:
-            return start + seconds
         changes = self._changes[worker]
         k = bisect_right(changes, start)
         while True:

@@ -18,8 +18,7 @@ from ngo.common.registries import METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.training.global_state import restored_streams
-from ngo.training.results_version import own_entries
-from ngo.training.spec import RunSpec
+from ngo.training.spec import RunSpec, own_entries
 from ngo.training.stepper import Stepper
 from verdicts.registry import UserError
 
@@ -135,9 +134,10 @@ class Trial:
         return None
 
     def reached(self, live: Sequence[int] = (), columns: Any = True) -> torch.Tensor:
-        """Which of the worker's numbers ``[d]`` change with others' rows, outside of all calls.
+        """Which of the worker's numbers ``[d]`` change when others' rows do.
 
-        With ``live``: with these ``columns`` of the rows that others hand into these calls.
+        Without ``live``, no call passes a change on: what changes was read outside of all calls.
+        With it, these calls do, and only ``columns`` of the rows that enter them are changed.
         """
         before = self._repeated(live)[-1] if live else self._end
         reached = torch.zeros_like(self._end[0], dtype=torch.bool)

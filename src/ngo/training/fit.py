@@ -23,14 +23,12 @@ from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
-from ngo.training.learning_problem import Problem
+from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
 from ngo.training.object_digest import digests
 from ngo.training.plugin_errors import named_in_errors
-from ngo.training.problem_checks import Loss, enough_memory, try_problem
-from ngo.training.record import identity_of
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint
-from ngo.training.run_folder import CHECKPOINT
+from ngo.training.run_folder import CHECKPOINT, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.registry import UserError, shown
@@ -231,7 +229,7 @@ def fit(
             deterministic()
         fields |= {"method": method, "seed": seed}
         spec, problem, copied = inputs_of(module, train, test, loss, score, fields, device, stack)
-        problem, draws = try_problem(spec, problem, module_key="module")
+        problem, draws = try_problem(spec, problem, by_name=False)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
             if spec.backend not in ("auto", "loop"):
@@ -241,7 +239,7 @@ def fit(
                     f"worker's own)."
                 )
             how |= {"threads": 1, "backend": "loop"}
-        code = {"module": copied, "loss": loss, "score": score, **unnumbered_entries(spec)}
+        code = {"module": copied, "loss": loss, "score": score}
         signals = Signals(signal.default_int_handler)
         checkpoints = None
         if out is not None:
@@ -303,7 +301,7 @@ def _checkpoints(
         raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
     return Checkpoints(
         out / CHECKPOINT,
-        {**identity_of(spec, problem, device), **digests(given)},
+        {**identity_of(spec, problem, device), **digests({**given, **unnumbered_entries(spec)})},
         tell=tell,
         overwrite=False,
         instead="choose another folder, or delete this one.",

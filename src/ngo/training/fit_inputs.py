@@ -33,9 +33,8 @@ from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.global_state import restored_streams, seed_streams
-from ngo.training.learning_problem import Problem, make_problem
+from ngo.training.learning_problem import Loss, Problem, check_module, kind, make_problem, refused
 from ngo.training.object_digest import ObjectDigest
-from ngo.training.problem_checks import Loss, check_module, kind, refused, type_name
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
 from verdicts.registry import Registry, UserError, shown
@@ -153,27 +152,6 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def by_worker(train: Sequence[Any]) -> tuple[Any, Parts]:
-    """The samples of a list of workers' own data sets, and those of each."""
-    pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
-    for i, pair in enumerate(pairs):
-        _check_alike(f"train, worker {i}:", pair, pairs[0])
-    X, y = (torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True))
-    return (X, y), np.split(np.arange(len(X)), np.cumsum([len(X) for X, _ in pairs])[:-1])
-
-
-def parts_of(partition: Any, m: int) -> Parts:
-    """The samples out of m of each worker, from lists of indices; a UserError for others."""
-    with refused(
-        "partition: it must be a name, or a list with the indices of each worker's samples, such "
-        "as 'iid' or [[0, 1, 2], [3, 4, 5]]"
-    ):
-        parts = list(partition)
-        if not parts:
-            raise ValueError("it is empty")
-    return sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
-
-
 def _is_data(value: object) -> bool:
     """Whether a value is a data set of torch, or a pair that starts with a tensor or an array."""
     if isinstance(value, tuple | list):
@@ -229,8 +207,8 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
         pair = _collected(key, pair)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(
-            f"{key}: a {type_name(pair)} is not a pair (inputs, targets) or a torch Dataset; of a "
-            f"DataLoader, give loader.dataset."
+            f"{key}: a {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; "
+            f"of a DataLoader, give loader.dataset."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
@@ -241,7 +219,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
 
 
 def _tensor(key: str, value: Any) -> torch.Tensor:
-    with refused(f"{key}: a {type_name(value)} is no array of numbers with a row per sample"):
+    with refused(f"{key}: a {type(value).__name__} is no array of numbers with a row per sample"):
         if not isinstance(value, torch.Tensor):
             # A copy: it may be read-only. torch has the machine's order of bytes alone.
             array = np.array(value, order="C")
@@ -256,20 +234,20 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
     """All samples of a data set, each read once."""
     if type(data) is TensorDataset and len(data.tensors) == 2:
         return data.tensors[0], data.tensors[1]
-    with refused(f"{key}: the samples of the {type_name(data)} are no pairs (input, target)"):
+    with refused(f"{key}: the samples of the {type(data).__name__} are no pairs (input, target)"):
         samples: Any = data  # which has a length and is read by number
         rows = range(len(samples))
         if not rows:
-            raise UserError(f"{key}: the {type_name(data)} has no samples.")
+            raise UserError(f"{key}: the {type(data).__name__} has no samples.")
         X, y = default_collate([samples[i] for i in rows])
         some = sorted({i * (len(rows) - 1) // 7 for i in range(8)})
         with suppress(Exception), restored_streams():  # it may be read once only
             for old, new in zip((X, y), default_collate([samples[i] for i in some]), strict=True):
                 if not torch.equal(old[some].nan_to_num(), new.nan_to_num()):
                     warnings.warn(
-                        f"{key.partition(',')[0]}: samples of the {type_name(data)} differ from "
-                        f"read to read; each is read once and kept (augmentation changes images in "
-                        f"each step).",
+                        f"{key.partition(',')[0]}: samples of the {type(data).__name__} differ "
+                        f"from read to read; each is read once and kept (augmentation changes "
+                        f"images in each step).",
                         RuntimeWarning,
                         stacklevel=2,
                     )
@@ -330,7 +308,7 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        wrong = f"topology: a {type_name(given)} is no graph or matrix; {EXAMPLE}."
+        wrong = f"topology: a {type(given).__name__} is no graph or matrix; {EXAMPLE}."
         raise UserError(wrong) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2
@@ -340,7 +318,7 @@ def _matrix(given: Any) -> MixingMatrix:
 
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     """All training samples. If the user says who owns which, ``fields`` gets that partition."""
-    partition = fields.get("partition")
+    partition: Any = fields.get("partition")
     by_workers = isinstance(train, list | tuple) and bool(train) and all(map(_is_data, train))
     if not by_workers and (partition is None or isinstance(partition, str)):
         return train
@@ -350,11 +328,24 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
+    parts: Parts
     if by_workers:
-        train, parts = by_worker(train)
+        pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
+        for i, pair in enumerate(pairs):
+            _check_alike(f"train, worker {i}:", pair, pairs[0])
+        train = [torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True)]
+        ends = np.cumsum([len(X) for X, _ in pairs])
+        parts = np.split(np.arange(ends[-1]), ends[:-1])
     else:
         train = _tensors("train", train)
-        parts = parts_of(partition, len(train[0]))
+        with refused(
+            "partition: it must be a name, or a list with the indices of each worker's samples, "
+            "such as 'iid' or [[0, 1, 2], [3, 4, 5]]"
+        ):
+            if not (parts := list(partition)):
+                raise ValueError("it is empty")
+        m = len(train[0])
+        parts = sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
     if (n := fields.setdefault("workers", len(parts))) != len(parts):
         raise UserError(
             f"workers: {n} is not the number of workers that have samples, {len(parts)}."

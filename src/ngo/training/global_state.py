@@ -35,9 +35,7 @@ def isolated(seed: int) -> Iterator[None]:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
         for part in float32_parts():
             stack.callback(setattr, part, "fp32_precision", part.fp32_precision)
-        warns = torch.is_deterministic_algorithms_warn_only_enabled()
-        exact = torch.are_deterministic_algorithms_enabled()
-        stack.callback(torch.use_deterministic_algorithms, exact, warn_only=warns)
+        stack.callback(_set_deterministic, torch.get_deterministic_debug_mode())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         for device in ("cpu", "cuda") if torch.cuda.is_initialized() else ("cpu",):
@@ -49,6 +47,15 @@ def isolated(seed: int) -> Iterator[None]:
         torch.set_default_dtype(torch.float32)
         seed_streams(seed)
         yield
+
+
+def _set_deterministic(mode: int) -> None:
+    """Choose torch's algorithms: 0 is any, 1 warns of those that are not deterministic, 2 refuses.
+
+    Does nothing where this is so: torch imports its compiler for it, which takes seconds.
+    """
+    if torch.get_deterministic_debug_mode() != mode:
+        torch.use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
 
 
 @contextmanager

@@ -1,25 +1,41 @@
-"""The learning problem of a run: its data, their partition among workers, its model and loss."""
+"""The learning problem of a run: its data, their partition among workers, its model and loss.
+
+A run needs enough memory, and a model, a task and data that go together: a gradient is taken on the
+first samples, as in the first step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
+from ngo.common.memory import in_words, memory_limit
 from ngo.common.registries import MODELS, TASKS
+from ngo.data import loading
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
+from ngo.engine.backends import in_float32
 from ngo.models.model import Model
-from ngo.models.task import Task
+from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
+from ngo.native.threads import one_intra_op_thread
 from ngo.training.evaluation import evaluated_workers
-from ngo.training.partition_file import draw, held_out
+from ngo.training.global_state import restored_streams, streams
+from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_share, smallest_share
+from ngo.training.spec_checks import check_share, draw, held_out, smallest_share
+from verdicts.registry import UserError, in_a_line
 
 #: Inputs and targets as one forward pass after another takes them.
-Chunks = tuple[list[torch.Tensor], list[torch.Tensor]]
+Chunks = tuple[list[Tensor], list[Tensor]]
 
 
 @dataclass(frozen=True)
@@ -82,16 +98,14 @@ def make_problem(
     check_share(spec, *smallest_share(parts))
     held = torch.from_numpy(held_out(spec, len(data.train_inputs))).to(data.train_inputs.device)
 
-    def chunks(inputs: torch.Tensor, targets: torch.Tensor) -> Chunks:
+    def chunks(inputs: Tensor, targets: Tensor) -> Chunks:
         size = model.chunk_on(inputs.device)
         pairs = zip(inputs.split(size), targets.split(size), strict=True)
         batches = [task.batch(data, *pair) for pair in pairs]
         return [batch for batch, _ in batches], [batch for _, batch in batches]
 
-    owned = sum(map(len, parts))
-    covered = None
-    if data.classes is not None:
-        covered = int(samples_by_class(labels, parts, data.classes).any(0).sum())
+    owned, classes = sum(map(len, parts)), data.classes
+    covered = classes and int(samples_by_class(labels, parts, classes).any(0).sum())
     test = test_part = chunks(data.test_inputs, data.test_targets)
     if 0 < spec.eval_images < len(data.test_inputs):
         part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
@@ -109,3 +123,287 @@ def make_problem(
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
     )
+
+
+def load_problem(
+    spec: RunSpec, root: Path, device: str, parts: Parts | None = None, data: Dataset | None = None
+) -> Problem:
+    """The problem of a run, tried, on the data below ``root``; a one-line UserError for a mistake.
+
+    Without ``parts`` the partition is drawn: the same that a partition file holds. Without
+    ``data``, they are loaded.
+    """
+    data = data or loading.load(spec.dataset, root, device, spec)
+    return try_problem(spec, make_problem(spec, data, parts or parts_by_owner(spec, root)))[0]
+
+
+LESS = "use fewer workers, a smaller model or a smaller batch_size."
+
+
+def check_memory(spec: RunSpec, problem: Problem, workers: int) -> None:
+    """Raise a UserError if so many workers have more parameters than the machine's memory holds.
+
+    The least that a run needs are parameters, gradients and one matrix of the method, in float32.
+    """
+    with torch.random.fork_rng(devices=[]):
+        module = problem.model.build(torch.Generator())
+    least = 3 * 4 * workers * sum(map(torch.numel, module.parameters()))
+    if least > (limit := memory_limit()):
+        raise UserError(
+            f"workers: {workers} with model {spec.model!r} need {in_words(least)} of memory or "
+            f"more, and this process may use {in_words(limit)}; {LESS}"
+        )
+
+
+@contextmanager
+def enough_memory(spec: RunSpec) -> Iterator[None]:
+    """Turn a GPU's lack of memory into a UserError."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            f"workers: {spec.workers} with model {spec.model!r} exceed the GPU's memory; {LESS}"
+        ) from error
+
+
+Loss = Callable[[Any, Tensor], Tensor]
+
+
+def check_outputs(key: str, outputs: Any, targets: Tensor, task: Task, classes: int | None) -> None:
+    """Raise a UserError if a default loss can't take these outputs and targets.
+
+    The error begins with ``key``, the name of what made the outputs. ``classes`` is the number of
+    classes; None for other targets.
+    """
+    its = f"{key}: its outputs are {shape(outputs)}"
+    if classes and task.loss is cross_entropy and not has_logits(outputs, classes):
+        logits = f"logits of shape [b, {classes}] (classes are 0 to {classes - 1})"
+        raise UserError(f"{its}; for {classes} classes they must be {logits}.")
+    if task.loss is squared_error and shape(outputs) != shape(targets):
+        raise UserError(
+            f"{its} for targets {shape(targets)}; the shapes must be equal for the squared error "
+            f"(classes are int64 targets)."
+        )
+
+
+def check_module(key: str, made: object) -> nn.Module:
+    """The module; a one-line UserError for what workers can't train. ``key`` is what made it."""
+    if not isinstance(made, nn.Module):
+        raise UserError(
+            f"{key}: a {type(made).__name__} is not allowed; it must be a torch.nn.Module or a "
+            f"function that returns one."
+        )
+    if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
+        raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
+    if not any(parameter.requires_grad for parameter in made.parameters()):
+        raise UserError(f"{key}: it has no parameters to train.")
+    floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
+    dtypes = sorted({str(x.dtype).removeprefix("torch.") for x in [*made.parameters(), *floats]})
+    if dtypes != ["float32"]:
+        raise UserError(
+            f"{key}: its tensors are {', '.join(dtypes)}; they must be float32: module.float()"
+        )
+    return made
+
+
+def has_logits(outputs: Any, classes: int | None) -> bool:
+    """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
+    is_matrix = isinstance(outputs, Tensor) and outputs.dim() == 2
+    return is_matrix and classes is not None and outputs.shape[1] >= classes
+
+
+@contextmanager
+def refused(what: str) -> Iterator[None]:
+    """Turn an error of a user's code into a UserError of one line, which begins with ``what``."""
+    try:
+        yield
+    except (UserError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise UserError(f"{what}: {in_a_line(error)}.") from error
+
+
+def kind(tensor: Tensor) -> str:
+    """The type and the shape of each sample of a tensor, in words."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {list(tensor.shape[1:])}"
+
+
+def shape(value: Any) -> str:
+    """The shape of a tensor, or the type of another value, in words."""
+    return str(list(value.shape)) if isinstance(value, Tensor) else f"a {type(value).__name__}"
+
+
+@one_intra_op_thread()
+def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
+    """The problem, and whether its model draws from a global random stream.
+
+    A gradient is taken on the first samples, which are then evaluated. If the outputs are no
+    logits, the problem has no default score. Global random streams do not change. Raises a
+    one-line UserError for a mistake, which begins with the part that made it: ``by_name``, or with
+    the argument of ``fit``.
+    """
+    module_key, task_key, data_key = "module", "", ""
+    if by_name:
+        module_key, task_key = f"model {spec.model!r}", f"task {spec.task!r}, "
+        data_key = f"dataset {spec.dataset!r}, "
+    data, task, size = problem.data, problem.task, spec.batch_size
+    check_finite(data, task, data_key)
+    outputs: Any = None
+    with restored_streams():
+        samples = data.train_inputs[:size].clone(), data.train_targets[:size].clone()
+        with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
+            inputs, targets = task.batch(data, *samples)
+        with refused(f"{module_key}: it can't be built"):
+            module = problem.model.build(torch.Generator(inputs.device))
+        module = check_module(module_key, module).to(inputs.device)
+        buffers, before, loss = dict(module.named_buffers()), streams(), f"{task_key}loss"
+        given = (module_key, "inputs", inputs), (loss, "targets", targets)
+        kept = [tensor.clone() for _, _, tensor in given]
+        for training in (True, False):
+            with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
+                outputs = in_float32(module.train(training)(inputs))
+            check_outputs(module_key, outputs, targets, task, data.classes)
+            of = f"outputs {shape(outputs)} and targets {shape(targets)}"
+            with refused(f"{loss}: it failed on {of}"):
+                losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
+                if training:
+                    losses.mean().backward()
+        draws = streams() != before
+        for (key, name, tensor), copy in zip(given, kept, strict=True):
+            if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
+                raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+        for name, buffer in module.named_buffers():
+            if buffer is not (first := buffers.get(name, buffer)) and buffer.shape == first.shape:
+                place = f"in place, such as self.{name.rpartition('.')[2]}.copy_(…)"
+                wrong = f"its buffer {name!r} is replaced in a forward pass; change it {place}."
+                raise UserError(f"{module_key}: {wrong}")
+        if task.score is correct and not has_logits(outputs, data.classes):
+            task = replace(task, score=None)
+        rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
+        rows = rows.long().unique().to(inputs.device)
+        batch = task.batch(data, data.train_inputs[rows], data.train_targets[rows])
+        whole = _fits(problem, outputs, targets)
+        for name, function in (("loss", task.loss), ("score", task.score)):
+            if function is None or getattr(function, "__module__", "") == Task.__module__:
+                continue  # the package's own
+            key, at_once = task_key + name, whole and not (task_key and name == "loss")
+            # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
+            each = not at_once and bool(task_key or name == "score")
+            checked = partial(_numbers, key, function, each)
+            _check_mean(key, checked, module, batch)
+            if name == "score":  # which may not tell outputs of one sign apart
+                mean = cache(lambda: module(batch[0]).mean(0))
+                _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
+            changed: dict[str, Any] = {name: checked}
+            task = replace(task, at_once=at_once or task.at_once, **changed)
+    return replace(problem, task=task), draws
+
+
+#: The most bytes of outputs and targets that a user's loss or score gets at once.
+AT_ONCE = 10**9
+
+#: How far numbers may be apart that are equal but for rounding, as a share of the largest.
+ROUNDING = 1e-3
+
+
+def _fits(problem: Problem, outputs: Any, targets: Tensor) -> bool:
+    """Whether all outputs of an evaluation can be joined, and take ``AT_ONCE`` at most."""
+    sets, tensors = [problem.test[1], problem.holdout[1] if problem.holdout else ()], [targets]
+    over_tensors(tensors.append, outputs)
+    joined = len(tensors) > 1 and {x.dim() and len(x) for x in tensors} == {len(targets)}
+    size = sum(x.nbytes for x in tensors) / len(targets)
+    fits = joined and size * max(sum(map(len, chunks)) for chunks in sets) <= AT_ONCE
+    return fits or max(map(len, sets)) == 1
+
+
+def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor) -> Tensor:
+    """What a loss or a score returns: one number ``[]``, or one for ``each`` sample ``[b]``.
+
+    A UserError for anything else.
+    """
+    b, of = len(targets), f"outputs {shape(outputs)} and targets {shape(targets)}"
+    with refused(f"{key}: it failed on {of}"):
+        values = function(outputs, targets)
+        if key.endswith("score"):
+            values = torch.as_tensor(values, dtype=torch.float64)
+    number = isinstance(values, Tensor) and values.is_floating_point()
+    if number and values.numel() == 1 and (b == 1 or not each):
+        return values.reshape(())
+    if number and values.shape in ((b,), (b, 1)):
+        return values.reshape(b)
+    allowed = f"{'' if each else 'one number, a mean, or '}one for each, [{b}]"
+    if each and key.endswith("score"):
+        allowed += f", since all outputs can't be joined, or take over {in_words(AT_ONCE)}"
+    raise UserError(
+        f"{key}: it returned {shape(values)} for {b} samples, {of}; it must be a float tensor: "
+        f"{allowed}."
+    )
+
+
+@torch.no_grad()
+def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Batch) -> None:
+    """Compare a loss or a score of samples with its values on parts of them.
+
+    Raise a UserError for a loss that is the sum over samples, and for a function that broadcasts:
+    it compares a sample's outputs with others' targets. Warn of a loss that is no mean.
+    """
+    inputs, targets = batch
+    b, like, means, sums = len(targets), targets.shape, [], []
+
+    def call(part: slice, change: Callable[[Any], Any] = in_float32) -> Tensor:
+        return function(change(module(inputs[part].clone())), targets[part].clone()).double()
+
+    def differ(other: Tensor) -> bool:  # never, where one is not finite
+        largest = torch.maximum(whole.abs().max(), other.abs().max())
+        return bool(((whole - other).abs() > ROUNDING * largest).any())
+
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            whole, again = call(slice(b)), call(slice(b))
+            for k in (1, b // 3 or 1, b // 2):
+                one, other = call(slice(k)), call(slice(k, b))
+                each = torch.cat([one.reshape(-1), other.reshape(-1)])
+                means.append(each if whole.dim() else (k * one + (b - k) * other) / b)
+                sums.append(each.sum())
+    except Exception:  # an AUC, say, of samples of one class; the first evaluation tells of others
+        return
+    if differ(again) or not any(map(differ, means)):  # its values are random, or means
+        return
+    crossed = False
+    with suppress(Exception):  # outputs of another size
+        crossed = differ(call(slice(b), lambda outputs: in_float32(outputs).reshape(like)))
+    if crossed:
+        raise UserError(
+            f"{key}: it compares each output with every target, since their shapes differ; give "
+            f"it outputs.reshape(targets.shape), for example."
+        )
+    if key.endswith("score"):
+        return
+    if not whole.dim() and not any(map(differ, sums)):
+        raise UserError(
+            f"{key}: it is the sum over samples; it must be their mean, such as "
+            f"lambda outputs, targets: f(outputs, targets) / len(targets), or reduction='mean'."
+        )
+    warnings.warn(
+        f"{key}: its value is not the mean of those of parts of the samples (weights, left-out "
+        f"targets, shapes that broadcast?); steps take it as it is, and evaluations report it for "
+        f"all samples, or its mean over chunks where outputs take over {in_words(AT_ONCE)}.",
+        RuntimeWarning,
+        stacklevel=5,
+    )
+
+
+def check_finite(data: Dataset, task: Task, key: str = "") -> None:
+    """Raise a UserError for inputs or targets that are NaN or infinite.
+
+    A loss of the user's may leave out such targets.
+    """
+    names = ["train inputs", "test inputs"]
+    if task.loss in [entry.loss for entry in TASKS.values()]:
+        names += ["train targets", "test targets"]
+    for name in names:
+        values = getattr(data, name.replace(" ", "_"))
+        if values.is_floating_point() and (count := int((~values.isfinite()).sum())):
+            raise UserError(
+                f"{key}{name}: {count:,} values are not finite; replace them, or leave samples out."
+            )

@@ -19,7 +19,7 @@ from ngo.gossip.exchange import JointNetwork
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.batches import Batches
 from ngo.training.checkpoint import Signals, Stopped
-from ngo.training.problem_checks import enough_memory
+from ngo.training.learning_problem import enough_memory
 from ngo.training.run import Training, Turns
 from ngo.training.spec import RunSpec
 from ngo.training.stepper import Stepper

@@ -13,28 +13,14 @@ import numpy as np
 
 from ngo.common.parquet_columns import read_columns, write_groups
 from ngo.common.registries import DATASETS, PARTITIONS
-from ngo.common.seeding import numpy_stream
 from ngo.data.download import verify
 from ngo.data.loading import train_labels
 from ngo.data.partition import Parts, by_owner, checked_parts, sample_owners
 from ngo.training.spec import RunSpec
-from ngo.training.spec_checks import check_share, smallest_share
+from ngo.training.spec_checks import check_share, draw, smallest_share
 from verdicts.registry import UserError
 
 COLUMNS = ("worker", "sample", "label")
-
-
-def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
-    """The samples of each worker of a run, drawn from the stream (seed, "partition").
-
-    Held-out samples have no owner.
-    """
-    rule = PARTITIONS[spec.partition]
-    generator = numpy_stream(spec.seed, "partition")
-    kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
-    parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
-    parts = checked_parts(f"partition: {spec.partition!r}", parts, spec.workers, len(kept))
-    return [kept[part] for part in parts]
 
 
 def parts_by_owner(spec: RunSpec, root: Path) -> Parts | None:
@@ -44,15 +30,6 @@ def parts_by_owner(spec: RunSpec, root: Path) -> Parts | None:
     """
     owned = by_owner(PARTITIONS[spec.partition])
     return draw(spec, sample_owners(spec.dataset, root)) if owned else None
-
-
-def held_out(spec: RunSpec, m: int) -> np.ndarray:
-    """The held-out training samples of a run, sorted: a share ``holdout`` of all ``m``.
-
-    They are drawn from the stream (seed, "holdout").
-    """
-    shuffled = numpy_stream(spec.seed, "holdout").permutation(m)
-    return np.sort(shuffled[: m - spec.kept(m)])
 
 
 def check_shares(specs: Iterable[RunSpec], root: Path) -> None:

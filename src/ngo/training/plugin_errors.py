@@ -9,8 +9,7 @@ from pathlib import Path
 
 import torch
 
-from ngo.training.results_version import own_entries
-from ngo.training.spec import RunSpec
+from ngo.training.spec import RunSpec, own_entries
 from verdicts.registry import UserError, in_a_line
 
 

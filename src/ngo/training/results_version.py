@@ -18,11 +18,13 @@ from ngo.common.fields import Field
 from ngo.common.lazy import torch
 from ngo.common.registries import BACKENDS
 from ngo.data.dataset import Dataset
-from ngo.training.run_folder import DIGEST
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec, own_entries
 from verdicts.registry import Registry
 
 RESULTS_VERSION = 1
+
+# How the keys of digests end. Records of before they were kept have none.
+DIGEST = "_digest"
 
 Values = Mapping[str, object]
 
@@ -72,18 +74,6 @@ def _entries(values: Values, fields: Mapping[str, Field]) -> Iterator[tuple[Regi
         yield from ((BACKENDS, name) for name in BACKENDS)
 
 
-def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
-    """The fields of a run that name entries of the user's: the modules and functions of these."""
-    own = {}
-    for name, field in FIELDS.items():
-        choice, registry = getattr(spec, name), field.names
-        if registry is not None and choice in registry.definitions:
-            module, _, function = registry.definitions[choice].partition(":")
-            if module.partition(".")[0] != "ngo":
-                own[name] = module, function
-    return own
-
-
 def unnumbered_entries(spec: RunSpec) -> dict[str, object]:
     """The run's entries for which neither a number nor a file stands: those of a script."""
     numbered = {plugin.module for plugin in plugins.loaded()}
@@ -104,7 +94,7 @@ def data_digest(data: Dataset) -> str:
 
 
 def inputs_read(spec: RunSpec, data: Dataset) -> dict[str, str]:
-    """The digests by what they are of: ``data``, and the fields that name files."""
+    """Digests of what a run reads: of its ``data``, and of each file that a field names."""
     digests = {"data" + DIGEST: data_digest(data)}
     for name, path in named_files(spec.values()).items():
         digests[name + DIGEST] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]

@@ -23,11 +23,10 @@ from ngo.training.checkpoint import Checkpoints, Signals, State, Stopped
 from ngo.training.evaluation import Evaluation
 from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
-from ngo.training.learning_problem import Problem
-from ngo.training.problem_checks import enough_memory, load_problem
-from ngo.training.record import Origin, finished, make_origin, write_results
+from ngo.training.learning_problem import Problem, enough_memory, load_problem
+from ngo.training.run_folder import Origin, finished, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
-from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec
+from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
 from verdicts.registry import UserError
@@ -133,7 +132,7 @@ class Training:
         Raises Stopped after the step in which a signal arrives: one of the ``signals``, if there
         are no ``checkpoints``, which have their own.
         """
-        if self.step == 0:
+        if self.step == 0 and own_entries(self._spec):
             try_exchanges(self._spec, self.stepper)
         while True:
             evaluated = self.step in self._marks and self.evaluate()

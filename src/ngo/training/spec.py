@@ -264,6 +264,18 @@ def fields_in(names: Iterable[str]) -> list[str]:
     return [*filter(found.__contains__, _CORE), *sorted(found.difference(_CORE))]
 
 
+def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
+    """The fields of a run that name entries of the user's: the modules and functions of these."""
+    own = {}
+    for name, field in FIELDS.items():
+        choice, registry = getattr(spec, name), field.names
+        if registry is not None and choice in registry.definitions:
+            module, _, function = registry.definitions[choice].partition(":")
+            if module.partition(".")[0] != "ngo":
+                own[name] = module, function
+    return own
+
+
 def flag(name: str) -> str:
     """The command line option of a field: ``batch_size`` → ``--batch-size``."""
     return "--" + name.replace("_", "-")

@@ -26,7 +26,7 @@ from ngo.common.registries import (
 )
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Source
-from ngo.data.partition import OWNERS, Parts, by_owner
+from ngo.data.partition import OWNERS, Parts, by_owner, checked_parts
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, NUMBERS, Method
 from ngo.gossip.schedule import CHANGEABLE, topologies
 from ngo.gossip.topology import check_connected
@@ -195,6 +195,28 @@ def check_method(name: str, entry: Method) -> None:
                 raise error(f"{key} of method {name!r}", declared, known)
 
 
+def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
+    """The samples of each worker of a run, drawn from the stream (seed, "partition").
+
+    Held-out samples have no owner.
+    """
+    rule = PARTITIONS[spec.partition]
+    generator = numpy_stream(spec.seed, "partition")
+    kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
+    parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
+    parts = checked_parts(f"partition: {spec.partition!r}", parts, spec.workers, len(kept))
+    return [kept[part] for part in parts]
+
+
+def held_out(spec: RunSpec, m: int) -> np.ndarray:
+    """The held-out training samples of a run, sorted: a share ``holdout`` of all ``m``.
+
+    They are drawn from the stream (seed, "holdout").
+    """
+    shuffled = numpy_stream(spec.seed, "holdout").permutation(m)
+    return np.sort(shuffled[: m - spec.kept(m)])
+
+
 def smallest_share(parts: Parts) -> tuple[int, int]:
     """The number of samples of the worker with the fewest, and which worker it is."""
     return min((len(part), i) for i, part in enumerate(parts))
@@ -224,15 +246,13 @@ def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
 
 
 def _check_smallest(spec: RunSpec, m: int) -> None:
-    """``check_share`` of a partition of ``m`` samples, before their labels are known."""
+    """``check_share`` on a data set of ``m`` samples, before their labels are known."""
     rule = PARTITIONS[spec.partition]
     if rule.smallest_share is None:
         return
-    share, worker = rule.smallest_share(m, spec.workers, **rule.arguments(spec)), None
+    share, worker = rule.smallest_share(spec.kept(m), spec.workers, **rule.arguments(spec)), None
     if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
-        labels, generator = np.zeros(m, np.int64), numpy_stream(spec.seed, "partition")
-        parts = rule.assign(labels, spec.workers, **rule.arguments(spec), generator=generator)
-        share, worker = smallest_share(parts)
+        share, worker = smallest_share(draw(spec, np.zeros(m, np.int64)))
     check_share(spec, share, worker)
 
 
@@ -315,7 +335,7 @@ def resolve(
     for mistake in _mistakes(spec, source, model, entry):
         if mistake:
             raise UserError(mistake)
-    _check_smallest(spec, spec.kept(source.train_samples))
+    _check_smallest(spec, source.train_samples)
     return spec
 
 

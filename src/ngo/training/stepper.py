@@ -34,8 +34,7 @@ from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Step
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
-from ngo.training.learning_problem import Problem
-from ngo.training.problem_checks import check_memory
+from ngo.training.learning_problem import Problem, check_memory
 from ngo.training.spec import FIELDS, RunSpec
 from verdicts.registry import UserError
 

@@ -14,7 +14,8 @@ from ngo.analysis.network_time import NetworkModel, priced
 from ngo.analysis.table_files import class_counts
 from ngo.data.heterogeneity import hellinger_to_global
 from ngo.data.partition import samples_by_class
-from ngo.training.partition_file import draw, write
+from ngo.training.partition_file import write
+from ngo.training.spec_checks import draw
 from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]

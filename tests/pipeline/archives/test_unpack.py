@@ -20,7 +20,7 @@ from ngo.pipeline.archives.unpack import absent_run, joined_tables, needed_table
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import RUNS, tidy_table
 from ngo.pipeline.plan import plan
-from ngo.training.partition_file import draw
+from ngo.training.spec_checks import draw
 from ngo.training.tidy import aggregate, write_tidy
 from verdicts.registry import UserError
 

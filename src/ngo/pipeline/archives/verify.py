@@ -485,10 +485,10 @@ def _main(out: str) -> None:
     entry = MEASUREMENTS[kind]
     entry.parts(entry.read(f"{kind}.{name}", options))[number].measure().to_parquet(out)
 
-    from ngo.training import record
+    from ngo.training import run_folder
 
-    here = record.kind("cpu")
-    print(json.dumps([record.processor(), *(here[name] for name in KIND)]))
+    here = run_folder.kind("cpu")
+    print(json.dumps([run_folder.processor(), *(here[name] for name in KIND)]))
 
 
 if __name__ == "__main__":

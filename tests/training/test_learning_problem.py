@@ -15,10 +15,9 @@ from torch.nn import functional as F
 from ngo.common.registries import TASKS
 from ngo.engine.population import Population
 from ngo.models.model import Model, mnist_cnn
-from ngo.training import problem_checks
+from ngo.training import learning_problem
 from ngo.training.fit_inputs import dataset_of, template
-from ngo.training.learning_problem import make_problem
-from ngo.training.problem_checks import check_problem, try_problem
+from ngo.training.learning_problem import make_problem, try_problem
 from ngo.training.stepper import Stepper
 from verdicts.registry import UserError
 
@@ -33,7 +32,7 @@ WEIGHTS = torch.tensor([1.0, 9, 2, 1])
 def tried(module, pair=PAIR, loss=None):
     (model, data, task), parts = prepared(module, pair, loss), [np.arange(4), np.arange(4, 8)]
     problem = make_problem(SPEC, data, parts, model=model, task=task)
-    return try_problem(SPEC, problem, module_key="module")
+    return try_problem(SPEC, problem, by_name=False)
 
 
 class InPlace(nn.Linear):
@@ -152,7 +151,7 @@ def digits_problem(digits, **parts):
     spec = digits_run()
     model = Model(parts.pop("build", mnist_cnn), (1, 28, 28), "classification")
     task = replace(TASKS["classification"], **parts)
-    check_problem(spec, make_problem(spec, digits, model=model, task=task))
+    try_problem(spec, make_problem(spec, digits, model=model, task=task))
 
 
 def flat(*layers):
@@ -175,7 +174,7 @@ def test_a_registered_model_or_task_that_does_not_fit_is_named_in_a_line(build, 
 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_allocates(digits, monkeypatch):
-    monkeypatch.setattr(problem_checks, "memory_limit", lambda: 10**6)
+    monkeypatch.setattr(learning_problem, "memory_limit", lambda: 10**6)
     monkeypatch.setattr("ngo.training.stepper.Population", None)
     spec = digits_run(workers=4)
     line = "workers: 4 with model 'mnist_cnn' need 1 MB of memory or more, and this process may use"
@@ -234,14 +233,14 @@ def test_models_that_are_evaluated_together_call_a_score_once(digits):
     assert alone[1][1] / 9 == pytest.approx(own, rel=1e-5)
     spec = digits_run()
     task = replace(TASKS["classification"], score=lambda o, t: float(o.std()))
-    tried = check_problem(spec, make_problem(spec, digits, task=task)).task
+    tried = try_problem(spec, make_problem(spec, digits, task=task))[0].task
     assert tried.at_once
     assert tried.loss is task.loss
     assert tried.score(torch.tensor([[1.0], [3.0]]), torch.zeros(2)) == torch.tensor([1.0, 3]).std()
 
 
 def test_beyond_the_bound_a_score_is_by_sample(monkeypatch):
-    monkeypatch.setattr(problem_checks, "AT_ONCE", 1000)
+    monkeypatch.setattr(learning_problem, "AT_ONCE", 1000)
     line = told(test=SORTED, score=macro_recall, loss=nn.CrossEntropyLoss())
     assert "score: it returned [] for 2" in line or "score: it failed on outputs [2" in line
     line = told(module=nn.Linear(3, 1), train=(SORTED[0], SORTED[0][:, :1]), score=explained)
