@@ -61,7 +61,8 @@ def __getattr__(name: str) -> object:
     if name not in _INTERFACE:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
     module, attribute = _INTERFACE[name]
-    return getattr(import_module(module), attribute)
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ from ngo.native.threads import quick_switching
 from ngo.training import partition_file
 from ngo.training import run as training_run
 from ngo.training.evaluation import Evaluation
-from ngo.training.plugin_errors import named_in_errors
+from ngo.training.run import named_in_errors
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_share, smallest_share
 from verdicts.cli import lenient_streams

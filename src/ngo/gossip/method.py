@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
+from functools import cached_property
 from typing import Any
 
 from ngo.common.fields import Options, registers
@@ -73,7 +74,7 @@ class Method:
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
 
-    @property
+    @cached_property
     def decentralized(self) -> bool:
         """Whether workers talk to neighbours, over a topology."""
         return "topology" in self.fields

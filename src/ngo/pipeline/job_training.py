@@ -23,8 +23,7 @@ from ngo.training.checkpoint import Signals
 from ngo.training.exchange_trial import STEPS, try_exchanges
 from ngo.training.learning_problem import load_problem
 from ngo.training.lockstep import Start, shared, together
-from ngo.training.plugin_errors import named_in_errors
-from ngo.training.run import Turns, stepper_of
+from ngo.training.run import Turns, named_in_errors, stepper_of
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
 from ngo.training.tidy import aggregate, write_tidy

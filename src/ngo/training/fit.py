@@ -25,9 +25,8 @@ from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
 from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
 from ngo.training.object_digest import digests
-from ngo.training.plugin_errors import named_in_errors
 from ngo.training.results_version import unnumbered_entries
-from ngo.training.run import Training, at_checkpoint
+from ngo.training.run import Training, at_checkpoint, named_in_errors
 from ngo.training.run_folder import CHECKPOINT, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field

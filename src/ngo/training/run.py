@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import time
+import traceback
 from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -29,7 +31,7 @@ from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots,
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
-from verdicts.registry import UserError
+from verdicts.registry import UserError, in_a_line
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
@@ -349,3 +351,27 @@ def at_checkpoint(start: Callable[..., Training], checkpoints: Checkpoints | Non
         except (*UNREADABLE, UserError):  # one that is not the state's fault is raised again
             checkpoints.refuse("it holds no state of this run")
     return start()
+
+
+@contextmanager
+def named_in_errors(spec: RunSpec) -> Iterator[None]:
+    """Turn an error in the code of a user's entry that the run names into a UserError of one line.
+
+    It names the entry, the file and the line. So it does for a ``sys.exit``, which would end the
+    command as if it had done its work. Other errors, and a lack of memory, are raised as they are.
+    """
+    try:
+        yield
+    except (UserError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        own = own_entries(spec)
+        for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+            code = frame.f_code
+            for key, (module, function) in own.items():
+                inside = f"{code.co_qualname}.".startswith(f"{function}.")
+                if inside and frame.f_globals.get("__name__") == module:
+                    place = f"{Path(code.co_filename).name}, line {line}"
+                    what = f"{key} {getattr(spec, key)!r} ({place}): {type(error).__name__}"
+                    raise UserError(f"{what}: {in_a_line(error)}.") from error
+        raise
