@@ -4,7 +4,8 @@ import argparse
 import copy
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,6 +19,7 @@ from ngo.common.registries import (
     LOCAL_RULES,
     METHODS,
     MODELS,
+    TASKS,
     TOPOLOGIES,
 )
 from ngo.common.seeding import torch_stream
@@ -131,9 +133,43 @@ def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> Step:
+    """A step of n models, one after another, in plain PyTorch; their batches are on the device."""
+    entry, task = MODELS[model], TASKS[MODELS[model].task]
+    if entry.task == "classification" and model != "resnet18":
+        build = partial(plain_model, model)
+    else:
+        build = partial(entry.build, torch_stream(0, "dropout", None, device))
+    modules = [build().to(device) for _ in range(n)]
+    optimizers = [torch.optim.SGD(module.parameters(), lr=0.001) for module in modules]
+    if compiled:
+        modules = [torch.compile(module, mode="reduce-overhead") for module in modules]
+    images = torch.randint(256, (n, b, *entry.input_shape), device=device, dtype=torch.uint8)
+    targets = images if entry.task == "vae" else torch.randint(10, (n, b), device=device)
+    inputs = images / 255
+
+    def step() -> None:
+        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
+            optimizer.zero_grad()
+            task.loss(module(x), y).mean().backward()
+            optimizer.step()
+
+    return step
+
+
 LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10))
 #: A model with 100 parameters.
 SMALL = Model(lambda _: copy.deepcopy(LAYERS), (1, 2, 2), "classification")
+
+
+def random_data(name: str, shape: Sequence[int], sizes: Sequence[int], device: str) -> Dataset:
+    """Random images of ten classes, for training and for a test: so many of each."""
+    generator, tensors = torch_stream(0, "images"), []
+    for m in sizes:
+        tensors.append(torch.randint(256, (m, *shape), generator=generator, dtype=torch.uint8))
+        tensors.append(torch.randint(10, (m,), generator=generator))
+    tensors += [torch.full((shape[0], 1, 1), value) for value in (0.5, 0.3)]
+    return Dataset(name, 10, *(tensor.to(device) for tensor in tensors))
 
 
 def learning(
@@ -148,13 +184,7 @@ def learning(
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
     given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
     spec = resolve(given, source=Source(None, None, m, shape, 10), model=entry)
-    generator = torch_stream(0, "images")
-    tensors = []
-    for k in (m, b):
-        tensors.append(torch.randint(256, (k, *shape), generator=generator, dtype=torch.uint8))
-        tensors.append(torch.randint(10, (k,), generator=generator))
-    tensors += [torch.full((shape[0], 1, 1), value) for value in (0.5, 0.3)]
-    data = Dataset("random", 10, *(tensor.to(device) for tensor in tensors))
+    data = random_data(spec.dataset, shape, (m, b), device)
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
     return spec, make_problem(spec, data, parts, model=entry)
 
