@@ -12,16 +12,7 @@ import torch
 from torch import nn
 
 from ngo.common.devices import deterministic
-from ngo.common.registries import (
-    ATTACKS,
-    COMPRESSIONS,
-    COUPLINGS,
-    LOCAL_RULES,
-    METHODS,
-    MODELS,
-    TASKS,
-    TOPOLOGIES,
-)
+from ngo.common.registries import MODELS, REGISTRIES, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset, Source
 from ngo.models.layers import ConvPoolReLU2d, Dropout
@@ -33,9 +24,8 @@ from ngo.training.spec_checks import resolve
 from ngo.training.stepper import Stepper
 
 Step = Callable[[], object]
-ENTRIES = {"method": METHODS, "coupling": COUPLINGS, "compression": COMPRESSIONS,
-           "topology": TOPOLOGIES, "local_rule": LOCAL_RULES, "attack": ATTACKS}  # fmt: skip
-# What an entry, or each of its kind, needs.
+KINDS = ("method", "coupling", "compression", "topology", "local_rule", "attack")
+# The further fields that an entry, or each entry of a kind, needs.
 MORE = {
     "coupling": {"method": "ngo"},
     "compression": {"method": "choco"},
@@ -63,15 +53,15 @@ def options(description: str, device: str = "cpu", **paths: str) -> argparse.Nam
 
 def entries() -> Iterator[tuple[str, str, dict]]:
     """The kind, the name and the fields of each registered method, coupling, …."""
-    for kind, registry in ENTRIES.items():
-        for name in filter(lambda name: name != "none", registry):
-            directed = kind == "topology" and registry[name].directed
+    for kind in KINDS:
+        for name in filter(lambda name: name != "none", REGISTRIES[kind]):
+            directed = kind == "topology" and REGISTRIES[kind][name].directed
             fields = {"method": "push_sum" if directed else "gossip", **MORE.get(kind, {})}
             yield kind, name, {**fields, kind: name, **MORE.get(name, {})}
 
 
 def times(ways: Mapping[str, Step], args: argparse.Namespace, turns: int = 5) -> dict[str, float]:
-    """The seconds of each way of doing some work: medians over turns, each after a warm-up."""
+    """The seconds that a call of each way takes: the median over turns, each after a warm-up."""
     taken: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(1 if args.quick else turns):
         for way, step in ways.items():
@@ -111,7 +101,10 @@ def show(rows: list[dict]) -> None:
 def compare(
     ways: Mapping[str, Step], beside: str, args: argparse.Namespace, steps: int = 1, **case: object
 ) -> list[dict]:
-    """A row for each way: the milliseconds of one of its ``steps``, and beside those of a way."""
+    """Time each way: a row has its milliseconds per step, and their ratio to those of ``beside``.
+
+    One call of a way takes ``steps`` steps. ``case`` are further columns.
+    """
     seconds = times(ways, args)
     return [
         {**case, "way": way, "ms": 1e3 * taken / steps, f"of {beside}'s": taken / seconds[beside]}

@@ -312,7 +312,7 @@ def estimate(args):
 
 
 def needed(spec):
-    """The bytes of a run beside its data, at least: three matrices, and what layers give, twice."""
+    """The least bytes of a run without its data: three matrices, and twice all layers' outputs."""
     sizes = {"n": spec.workers, "b": spec.batch_size, "local_rule": spec.local_rule}
     _, problem = learning(spec.model, **sizes)
     module, outputs = problem.model.build(torch.Generator()).eval(), []

@@ -1,7 +1,7 @@
 """Check the links of a built site, offline: ``python tools/check_links.py docs/_build/html``.
 
-Each link, picture, script and font inside the site must exist, with its anchor; an anchor with a =
-is a setting of the playground. No page may load anything from another host.
+Whatever a page links to inside the site must exist, with its anchor. An anchor with a = is exempt:
+it is a setting of the playground. No page may load anything from another host.
 """
 
 import sys

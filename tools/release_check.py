@@ -59,22 +59,17 @@ def environment(python: str, place: Path, *packages: Path | str) -> Path:
     return place / "bin"
 
 
-def example() -> str:
-    """The README's first example of ``ngo.fit``."""
-    blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
-    return next(block for block in blocks if "ngo.fit(" in block)
-
-
 def main() -> None:
     """Build, install, try."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="the interpreter to install for")
-    options = parser.parse_args()
+    options, readme = parser.parse_args(), (REPOSITORY / "README.md").read_text()
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         wheel = build(REPOSITORY, at / "dist-ngo")
         of_judge = build(REPOSITORY / "src/verdicts", at / "dist-judge")
-        (at / "example.py").write_text(example())
+        blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+        (at / "example.py").write_text(next(block for block in blocks if "ngo.fit(" in block))
         judge = environment(options.python, at / "judge", of_judge)
         # matplotlib is for the example
         library = environment(options.python, at / "library", wheel, "matplotlib")

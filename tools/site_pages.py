@@ -1,7 +1,7 @@
-"""Write the pages of the site that have their text elsewhere: ``docs/conf.py`` calls ``write``.
+"""Write the generated pages of the site, in ``docs/made``; ``docs/conf.py`` calls ``write``.
 
-The package declares its interface, fields, quantities, columns and commands: these pages list them.
-Some pages are files of the repository outside docs/. All are in ``docs/made``, which git ignores.
+Most list what the package declares: fields, quantities, columns and commands. The others are copies
+of files outside docs/. Git ignores ``docs/made``.
 """
 
 from __future__ import annotations

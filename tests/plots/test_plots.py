@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up import TABLE_A1, cell, pictures
-from ngo.plots.image_mosaics import images, pixel_rows
 from PIL import Image
 
 from ngo import plots
 from ngo.analysis.comparisons import HITTING_TIME, TEST_LOSS, comparison_table
 from ngo.plots.comparisons import print_comparison, with_edge
+from ngo.plots.curves import images, pixel_rows
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
