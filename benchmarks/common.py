@@ -4,22 +4,15 @@ import argparse
 import copy
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from ngo.common.devices import deterministic
-from ngo.common.registries import (
-    ATTACKS,
-    COMPRESSIONS,
-    COUPLINGS,
-    LOCAL_RULES,
-    METHODS,
-    MODELS,
-    TOPOLOGIES,
-)
+from ngo.common.registries import MODELS, REGISTRIES, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset, Source
 from ngo.models.layers import ConvPoolReLU2d, Dropout
@@ -31,9 +24,8 @@ from ngo.training.spec_checks import resolve
 from ngo.training.stepper import Stepper
 
 Step = Callable[[], object]
-ENTRIES = {"method": METHODS, "coupling": COUPLINGS, "compression": COMPRESSIONS,
-           "topology": TOPOLOGIES, "local_rule": LOCAL_RULES, "attack": ATTACKS}  # fmt: skip
-# What an entry, or each of its kind, needs.
+KINDS = ("method", "coupling", "compression", "topology", "local_rule", "attack")
+# The further fields that an entry, or each entry of a kind, needs.
 MORE = {
     "coupling": {"method": "ngo"},
     "compression": {"method": "choco"},
@@ -61,15 +53,15 @@ def options(description: str, device: str = "cpu", **paths: str) -> argparse.Nam
 
 def entries() -> Iterator[tuple[str, str, dict]]:
     """The kind, the name and the fields of each registered method, coupling, …."""
-    for kind, registry in ENTRIES.items():
-        for name in filter(lambda name: name != "none", registry):
-            directed = kind == "topology" and registry[name].directed
+    for kind in KINDS:
+        for name in filter(lambda name: name != "none", REGISTRIES[kind]):
+            directed = kind == "topology" and REGISTRIES[kind][name].directed
             fields = {"method": "push_sum" if directed else "gossip", **MORE.get(kind, {})}
             yield kind, name, {**fields, kind: name, **MORE.get(name, {})}
 
 
 def times(ways: Mapping[str, Step], args: argparse.Namespace, turns: int = 5) -> dict[str, float]:
-    """The seconds of each way of doing some work: medians over turns, each after a warm-up."""
+    """The seconds that a call of each way takes: the median over turns, each after a warm-up."""
     taken: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(1 if args.quick else turns):
         for way, step in ways.items():
@@ -109,7 +101,10 @@ def show(rows: list[dict]) -> None:
 def compare(
     ways: Mapping[str, Step], beside: str, args: argparse.Namespace, steps: int = 1, **case: object
 ) -> list[dict]:
-    """A row for each way: the milliseconds of one of its ``steps``, and beside those of a way."""
+    """Time each way: a row has its milliseconds per step, and their ratio to those of ``beside``.
+
+    One call of a way takes ``steps`` steps. ``case`` are further columns.
+    """
     seconds = times(ways, args)
     return [
         {**case, "way": way, "ms": 1e3 * taken / steps, f"of {beside}'s": taken / seconds[beside]}
@@ -131,9 +126,43 @@ def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> Step:
+    """A step of n models, one after another, in plain PyTorch; their batches are on the device."""
+    entry, task = MODELS[model], TASKS[MODELS[model].task]
+    if entry.task == "classification" and model != "resnet18":
+        build = partial(plain_model, model)
+    else:
+        build = partial(entry.build, torch_stream(0, "dropout", None, device))
+    modules = [build().to(device) for _ in range(n)]
+    optimizers = [torch.optim.SGD(module.parameters(), lr=0.001) for module in modules]
+    if compiled:
+        modules = [torch.compile(module, mode="reduce-overhead") for module in modules]
+    images = torch.randint(256, (n, b, *entry.input_shape), device=device, dtype=torch.uint8)
+    targets = images if entry.task == "vae" else torch.randint(10, (n, b), device=device)
+    inputs = images / 255
+
+    def step() -> None:
+        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
+            optimizer.zero_grad()
+            task.loss(module(x), y).mean().backward()
+            optimizer.step()
+
+    return step
+
+
 LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10))
 #: A model with 100 parameters.
 SMALL = Model(lambda _: copy.deepcopy(LAYERS), (1, 2, 2), "classification")
+
+
+def random_data(name: str, shape: Sequence[int], sizes: Sequence[int], device: str) -> Dataset:
+    """Random images of ten classes, for training and for a test: so many of each."""
+    generator, tensors = torch_stream(0, "images"), []
+    for m in sizes:
+        tensors.append(torch.randint(256, (m, *shape), generator=generator, dtype=torch.uint8))
+        tensors.append(torch.randint(10, (m,), generator=generator))
+    tensors += [torch.full((shape[0], 1, 1), value) for value in (0.5, 0.3)]
+    return Dataset(name, 10, *(tensor.to(device) for tensor in tensors))
 
 
 def learning(
@@ -148,13 +177,7 @@ def learning(
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
     given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
     spec = resolve(given, source=Source(None, None, m, shape, 10), model=entry)
-    generator = torch_stream(0, "images")
-    tensors = []
-    for k in (m, b):
-        tensors.append(torch.randint(256, (k, *shape), generator=generator, dtype=torch.uint8))
-        tensors.append(torch.randint(10, (k,), generator=generator))
-    tensors += [torch.full((shape[0], 1, 1), value) for value in (0.5, 0.3)]
-    data = Dataset("random", 10, *(tensor.to(device) for tensor in tensors))
+    data = random_data(spec.dataset, shape, (m, b), device)
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
     return spec, make_problem(spec, data, parts, model=entry)
 

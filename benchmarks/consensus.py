@@ -6,8 +6,9 @@
 from functools import partial
 
 import torch
-from common import COUPLINGS, TOPOLOGIES, compare, options, show, torch_stream
+from common import compare, options, show, torch_stream
 
+from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.gossip_step import gossip_step
 from ngo.native import threads
 from ngo.training.spec_checks import resolve

@@ -15,18 +15,20 @@ import tempfile
 import time
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
 import torch
 import yaml
 from common import (
-    MODELS,
     SMALL,
     entries,
     learning,
     options,
+    plain,
     plain_model,
+    random_data,
     table,
     times,
     torch_stream,
@@ -36,9 +38,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ngo import UserError, reference
 from ngo.common.devices import float32_parts
-from ngo.common.registries import DATASETS, TASKS
+from ngo.common.registries import DATASETS
 from ngo.data import loading
-from ngo.data.dataset import Dataset
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
@@ -136,9 +137,9 @@ def equality(args):
         resumed = begun(args.device, backend=half.population.backend, **method)
         resumed.load_state_dict(half.state_dict())
         yield {"what": "resumed − whole", **case, "is": difference(metrics(resumed), ours)}
-    seeds = [{"model": "mnist_cnn", "seed": seed, "topology": "random"} for seed in range(3)]
-    stacked = together_trained([begun(args.device, **values) for values in seeds])
-    for values, rows in zip(seeds, stacked, strict=True):
+    alike = [{"model": "mnist_cnn", "seed": seed, "topology": "random"} for seed in range(3)]
+    stacked = together_trained([begun(args.device, **values) for values in alike])
+    for values, rows in zip(alike, stacked, strict=True):
         alone = metrics(begun(args.device, **values))
         case = {"case": f"seed {values['seed']}"}
         yield {"what": "lockstep − alone", **case, "is": difference(rows, alone)}
@@ -167,31 +168,6 @@ def equality(args):
             yield {**case, "is": str(error)[:60]}
 
 
-def plain(model, b, device, compiled=False):
-    """A step of one model in plain PyTorch, on a batch that is on the device."""
-    entry, task = MODELS[model], TASKS[MODELS[model].task]
-    sequence = entry.task == "classification" and model != "resnet18"
-    build = partial(plain_model, model) if sequence else partial(entry.build, _stream(device))
-    module = build().to(device)
-    optimizer = torch.optim.SGD(module.parameters(), lr=0.001)
-    if compiled:
-        module = torch.compile(module, mode="reduce-overhead")
-    images = torch.randint(256, (b, *entry.input_shape), device=device, dtype=torch.uint8)
-    targets = images if entry.task == "vae" else torch.randint(10, (b,), device=device)
-    inputs = images / 255
-
-    def step():
-        optimizer.zero_grad()
-        task.loss(module(inputs), targets).mean().backward()
-        optimizer.step()
-
-    return step
-
-
-def _stream(device):
-    return torch_stream(0, "dropout", None, device)
-
-
 def seeds(count, device, model, lockstep=True, patches=True, **fields):
     """A step of as many runs of ten workers."""
     sizes = {"n": N, "b": B, "batches": 50, **fields}
@@ -216,10 +192,9 @@ def speed(args):
     ):
         b = fields.get("b", B)
         widths = (1, 5, 10) if model == "resnet18" else (1, 5, 10, 50) if args.cuda else (1, 5)
-        ways, sizes = {"plain PyTorch": plain(model, b, args.device)}, {"plain PyTorch": b}
+        ways = {"plain PyTorch": (b, plain(model, 1, b, args.device))}
         if args.cuda:
-            ways["torch.compile"] = plain(model, b, args.device, compiled=True)
-            sizes["torch.compile"] = b
+            ways["torch.compile"] = (b, plain(model, 1, b, args.device, compiled=True))
         memory = {}
         ways_of = [(f"{width} seeds", width, {}) for width in widths]
         ways_of.append(("5 seeds, in turn", 5, {"lockstep": False}))
@@ -229,16 +204,16 @@ def speed(args):
             if args.cuda:
                 torch.cuda.reset_peak_memory_stats()
                 before = torch.cuda.memory_allocated()
-            ways[way] = seeds(width, args.device, model, **fields, **how)
-            sizes[way] = width * N * b
+            step = seeds(width, args.device, model, **fields, **how)
+            ways[way] = (width * N * b, step)
             if args.cuda:
-                ways[way]()
+                step()
                 memory[way] = (torch.cuda.max_memory_allocated() - before) / 1e9
         with FlopCounterMode(display=False) as counter:
-            plain(model, b, args.device)()
+            plain(model, 1, b, args.device)()
         flops = counter.get_total_flops() / b
-        seconds = times(ways, args, 2)
-        rates = {way: sizes[way] / seconds[way] for way in ways}
+        seconds = times({way: step for way, (_, step) in ways.items()}, args, 2)
+        rates = {way: size / seconds[way] for way, (size, _) in ways.items()}
         args.rates[model] = max(rates[f"{width} seeds"] for width in widths)
         args.memory[model] = memory.get("10 seeds", "–")
         for way, rate in rates.items():
@@ -280,13 +255,9 @@ def images(name, args):
     """The data set on the device; random images where its files are not at hand."""
     if name == "mnist" and args.data:
         return loading.load(name, args.data, args.device)
-    source, generator, tensors = DATASETS[name], torch_stream(0, "images"), []
-    for m in (source.train_samples, 100 if args.quick else 10_000):
-        size = (m, *source.input_shape)
-        tensors.append(torch.randint(256, size, generator=generator, dtype=torch.uint8))
-        tensors.append(torch.randint(10, (m,), generator=generator))
-    tensors += [torch.full((source.input_shape[0], 1, 1), value) for value in (0.5, 0.3)]
-    return Dataset(name, 10, *(tensor.to(args.device) for tensor in tensors))
+    source = DATASETS[name]
+    sizes = (source.train_samples, 100 if args.quick else 10_000)
+    return random_data(name, source.input_shape, sizes, args.device)
 
 
 def table1(args):
@@ -340,7 +311,7 @@ def estimate(args):
 
 
 def needed(spec):
-    """The bytes of a run beside its data, at least: three matrices, and what layers give, twice."""
+    """The least bytes of a run without its data: three matrices, and twice all layers' outputs."""
     sizes = {"n": spec.workers, "b": spec.batch_size, "local_rule": spec.local_rule}
     _, problem = learning(spec.model, **sizes)
     module, outputs = problem.model.build(torch.Generator()).eval(), []
@@ -368,9 +339,7 @@ def kernels(args):
             torch.cuda.synchronize()
         whole = (time.perf_counter() - began) * 1e6
 
-    def taken(event):
-        return event.self_device_time_total if args.cuda else event.self_cpu_time_total
-
+    taken = attrgetter(f"self_{'device' if args.cuda else 'cpu'}_time_total")
     events = sorted(profiled.key_averages(), key=taken, reverse=True)
     if args.cuda:
         events = [event for event in events if event.device_type.name == "CUDA"]

@@ -6,9 +6,7 @@ another; both use all of torch's threads.
 
 import argparse
 
-import torch
-from common import MODELS, Step, compare, entries, options, plain_model, show, stepper, times
-from torch import nn
+from common import compare, entries, options, plain, show, stepper, times
 
 CASES = (
     ("mnist_cnn", 10, 32),
@@ -16,24 +14,6 @@ CASES = (
     ("mnist_cnn", 10, 8),
     ("cifar10_cnn", 10, 32),
 )
-
-
-def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> Step:
-    """A step of n models in PyTorch, with batches of b."""
-    inputs = torch.randn(n, b, *MODELS[model].input_shape, device=device)
-    targets = torch.randint(10, (n, b), device=device)
-    modules = [plain_model(model).to(device) for _ in range(n)]
-    optimizers = [torch.optim.SGD(module.parameters(), lr=0.05) for module in modules]
-    if compiled:
-        modules = [torch.compile(module, mode="reduce-overhead") for module in modules]
-
-    def step() -> None:
-        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(module(x), y).backward()
-            optimizer.step()
-
-    return step
 
 
 def beside_pytorch(args: argparse.Namespace) -> None:

@@ -1,7 +1,7 @@
 """Check the links of a built site, offline: ``python tools/check_links.py docs/_build/html``.
 
-Each link, picture, script and font inside the site must exist, with its anchor; an anchor with a =
-is a setting of the playground. No page may load anything from another host.
+Whatever a page links to inside the site must exist, with its anchor. An anchor with a = is exempt:
+it is a setting of the playground. No page may load anything from another host.
 """
 
 import sys
@@ -9,27 +9,24 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADED = {"img": "src", "script": "src", "iframe": "src", "link": "href"}
+LINKS = {"a": "href", "img": "src", "script": "src", "iframe": "src", "link": "href"}
 
 
 class Page(HTMLParser):
-    """The anchors of a page, its links, and what it loads."""
+    """The anchors of a page, and its links; True beside one means that the page loads it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.anchors: set[str] = set()
-        self.links: list[str] = []
-        self.loads: list[str] = []
+        self.links: list[tuple[str, bool]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, given: list[tuple[str, str | None]]) -> None:
         """Note a tag's anchors and addresses."""
         values = {name: value or "" for name, value in given}
         self.anchors |= {values[name] for name in ("id", "name") if name in values}
-        if tag == "a" and "href" in values:
-            self.links.append(values["href"])
-        if LOADED.get(tag) in values:
-            self.loads.append(values[LOADED[tag]])
+        if (name := LINKS.get(tag)) in values:
+            self.links.append((values[name], tag != "a"))
 
 
 def broken(site: Path) -> list[str]:
@@ -38,16 +35,16 @@ def broken(site: Path) -> list[str]:
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in files}
     lines = []
     for path, page in pages.items():
-        for address in [*page.links, *page.loads]:
+        for address, loaded in page.links:
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:
-                if address in page.loads and parts.scheme != "data":
+                if loaded and parts.scheme != "data":
                     lines.append(f"{path.name}: loads {address}")
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchor = "" if "=" in parts.fragment else unquote(parts.fragment)
-            known = pages[target].anchors if target in pages else None
-            if not target.exists() or (anchor and known is not None and anchor not in known):
+            lacking = anchor and target in pages and anchor not in pages[target].anchors
+            if lacking or not target.exists():
                 lines.append(f"{path.relative_to(site.resolve())}: {address}")
     return lines
 

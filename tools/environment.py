@@ -22,31 +22,20 @@ dependencies:
 """
 
 
-def locked(lock: str = "requirements.lock") -> dict[str, str]:
-    """The version of each package in a lock."""
-    text = (REPOSITORY / lock).read_text(encoding="utf-8")
-    return dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", text, flags=re.MULTILINE))
-
-
-def project() -> dict:
-    """The project table of pyproject.toml."""
-    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-
-
-def direct(*extras: str) -> list[str]:
-    """The packages that pyproject.toml lists, with those of ``extras``."""
-    optional = project()["optional-dependencies"]
-    wanted = project()["dependencies"] + [name for extra in extras for name in optional[extra]]
-    names = {re.match(r"[A-Za-z0-9._-]+", name).group().lower() for name in wanted}
-    return sorted(names - {project()["name"]})
+#: The name of a package.
+NAME = r"[A-Za-z0-9._-]+"
 
 
 def environment(*extras: str) -> str:
-    """An environment with the packages of ``extras``, without ngo itself."""
-    versions = locked()
-    python = re.match(r">=(\d+\.\d+)", project()["requires-python"]).group(1)
-    lines = [f"      - {name}=={versions[name]}" for name in direct(*extras)]
-    return HEADER.format(python=python) + "\n".join(lines) + "\n"
+    """The packages that pyproject.toml lists, with those of ``extras`` but without ngo itself."""
+    lock = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
+    versions = dict(re.findall(rf"^({NAME})==([^\s;\\]+)", lock, flags=re.MULTILINE))
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    python = project["requires-python"].removeprefix(">=").partition(",")[0]
+    lists = [project["dependencies"], *(project["optional-dependencies"][name] for name in extras)]
+    names = {re.match(NAME, package)[0].lower() for packages in lists for package in packages}
+    lines = [f"      - {name}=={versions[name]}\n" for name in sorted(names - {project["name"]})]
+    return HEADER.format(python=python) + "".join(lines)
 
 
 def texts() -> dict[str, str]:

@@ -45,8 +45,7 @@ def build(source: Path, out: Path) -> Path:
     (wheel,), (packed,) = out.glob("*.whl"), out.glob("*.tar.gz")
     with tarfile.open(packed) as archive, zipfile.ZipFile(wheel) as zipped:
         names = [*archive.getnames(), *zipped.namelist()]
-    strange = [name for name in names if re.search(r"(^|/)(tests|docs|results|papers)/", name)]
-    if strange:
+    if strange := [name for name in names if re.search(r"(^|/)(tests|docs|results|papers)/", name)]:
         sys.exit(f"{wheel.name}: it contains {strange[0]}")
     return wheel
 
@@ -55,33 +54,28 @@ def environment(python: str, place: Path, *packages: Path | str) -> Path:
     """The scripts of a new environment with packages and the libraries that they need."""
     run(UV, "venv", "--quiet", "--python", python, place, at=place.parent)
     pins = ("--constraint", REPOSITORY / "requirements.lock")
-    install = ("pip", "install", "--quiet", "--python", place / "bin/python")
-    run(UV, *install, *pins, *packages, at=place.parent)
+    into = ("--python", place / "bin/python")
+    run(UV, "pip", "install", "--quiet", *into, *pins, *packages, at=place.parent)
     return place / "bin"
-
-
-def example() -> str:
-    """The README's first example of ``ngo.fit``."""
-    blocks = re.findall(r"```python\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL)
-    return next(block for block in blocks if "ngo.fit(" in block)
 
 
 def main() -> None:
     """Build, install, try."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="the interpreter to install for")
-    options = parser.parse_args()
+    options, readme = parser.parse_args(), (REPOSITORY / "README.md").read_text()
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         wheel = build(REPOSITORY, at / "dist-ngo")
         of_judge = build(REPOSITORY / "src/verdicts", at / "dist-judge")
-        (at / "example.py").write_text(example())
+        blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+        (at / "example.py").write_text(next(block for block in blocks if "ngo.fit(" in block))
         judge = environment(options.python, at / "judge", of_judge)
         # matplotlib is for the example
         library = environment(options.python, at / "library", wheel, "matplotlib")
+        check = ("check", EXAMPLE / "claims.yaml", "--tables", EXAMPLE)
         for scripts in (judge, library):
-            claims = EXAMPLE / "claims.yaml"
-            told = run(scripts / "verdicts", "check", claims, "--tables", EXAMPLE, at=at)
+            told = run(scripts / "verdicts", *check, at=at)
             assert "Of 14 claims, 4 hold, 0 fail, 2 show no difference" in told, told
         print(run(library / "python", "example.py", at=at))
         run(library / "ngo", *RUN.split(), at=at)

@@ -66,34 +66,28 @@ def configs_of(tier: str) -> list[Path]:
 
 def write(contents: Contents) -> None:
     """Write the pages and figures of a tier, from the folder that has its results."""
-    place, name = paths.REPOSITORY, paths.page_of(contents.tier)
-    made = pages_in_docs(contents, name)
-    if contents.tier not in paths.shipped_metrics(paths.REPOSITORY):
-        place = Path(paths.tier_folder(contents.tier)).resolve()
-        made["play.html"] = pages.play_page()
-    files = {place / "docs" / path: page for path, page in made.items()}
+    root, name, others = paths.REPOSITORY, paths.page_of(contents.tier), {}
+    shipped = contents.tier in paths.shipped_metrics(root)
+    docs = (root if shipped else Path(paths.tier_folder(contents.tier)).resolve()) / "docs"
     if contents.tier == paths.FIRST:
         for answer in contents.findings.answers:
             if answer.outdated:
                 raise UserError(f"{answer.question} {answer.outdated}: rewrite the answer.")
-        readme = paths.REPOSITORY / "README.md"
-        block = pages.for_readme(pages.summary(contents, name))
-        files[readme] = pages.SUMMARY.sub(lambda _: block, text(readme), count=1)
-        files[paths.REPOSITORY / SHIPPED] = as_shipped(contents)
+        made = pages.results_markdown(contents, name)
+        assumptions = text(contents.assumptions.with_name("assumptions.md"))
+        made["assumptions.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
+        readme, block = root / "README.md", pages.for_readme(pages.summary(contents, name))
+        others = {readme: pages.SUMMARY.sub(lambda _: block, text(readme), count=1)}
+        others[root / SHIPPED] = as_shipped(contents)
+    else:
+        made = {paths.pages_of(contents.tier)[0]: pages.paper_markdown(contents, name)}
+    if not shipped:
+        made["play.html"] = pages.play_page()
+    files = {docs / path: page for path, page in made.items()} | others
     for path, page in files.items():
         write_text(path, page)
         click.echo(f"→ {path}")
-    write_images(contents, place / "docs/images" / name)
-
-
-def pages_in_docs(contents: Contents, name: str) -> dict[str, str]:
-    """The pages of a tier, by their paths in docs/."""
-    if contents.tier != paths.FIRST:
-        return {paths.pages_of(contents.tier)[0]: pages.paper_markdown(contents, name)}
-    assumptions = text(contents.assumptions.with_name("assumptions.md"))
-    title = f"# Assumptions of the {contents.tier} tier"
-    made = pages.results_markdown(contents, name)
-    return {**made, "assumptions.md": f"{title}\n\n{assumptions}"}
+    write_images(contents, docs / "images" / name)
 
 
 def write_images(contents: Contents, folder: Path) -> None:

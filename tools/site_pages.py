@@ -1,7 +1,7 @@
-"""Write the pages of the site that have their text elsewhere: ``docs/conf.py`` calls ``write``.
+"""Write the generated pages of the site, in ``docs/made``; ``docs/conf.py`` calls ``write``.
 
-The package declares its interface, fields, quantities, columns and commands: these pages list them.
-Some pages are files of the repository outside docs/. All are in ``docs/made``, which git ignores.
+Most list what the package declares: fields, quantities, columns and commands. The others are copies
+of files outside docs/. Git ignores ``docs/made``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -58,11 +59,16 @@ def printed(text: str) -> str:
     return f"```text\n{text.strip()}\n```\n"
 
 
+def page(title: str, texts: Mapping[str, str], *heads: str) -> str:
+    """A page with its title, the paragraphs ``heads``, and a section for each of ``texts``."""
+    sections = (f"## `{name}`\n\n{text}" for name, text in texts.items())
+    return "\n".join([f"# {title}\n", *(f"{head}\n" for head in heads), *sections])
+
+
 def fields() -> str:
     """The page of the fields of a run."""
-    head = "Keys of a config, arguments of `ngo.fit`, options of `ngo train`.\n"
-    sections = (f"## `{name}`\n\n{about(name)}\n" for name in FIELDS)
-    return "\n".join(["# Fields of a run", "", head, *sections])
+    head = "Keys of a config, arguments of `ngo.fit`, options of `ngo train`."
+    return page("Fields of a run", {name: f"{about(name)}\n" for name in FIELDS}, head)
 
 
 def run(*words: str) -> str:
@@ -81,16 +87,14 @@ def commands() -> str:
             helps[f"ngo {name}"] = run(name, "--help")
     for command in cli.parsers().values():
         helps[command.prog] = command.format_help()
-    sections = (f"## `{name}`\n\n{printed(text)}" for name, text in helps.items())
-    return "\n".join(["# Help of all commands\n", *sections])
+    return page("Help of all commands", {name: printed(text) for name, text in helps.items()})
 
 
 def quantities() -> str:
     """The page of quantities that claims can be about."""
-    head = "`verdicts quantities` lists those that need no other package.\n"
-    entries = sorted(QUANTITIES.items())
-    sections = (f"## `{name}`\n\n{printed(entry.description)}" for name, entry in entries)
-    return "\n".join(["# Quantities of claims", "", head, values(), *sections])
+    head = "`verdicts quantities` lists those that need no other package."
+    texts = {name: printed(entry.description) for name, entry in sorted(QUANTITIES.items())}
+    return page("Quantities of claims", texts, head, values())
 
 
 def values() -> str:
@@ -105,7 +109,7 @@ def values() -> str:
         "shares of 1: `workers_accuracy_mean: 0.87` is `workers_accuracy: 87`. Margins and limits\n"
         "are in the unit of the value."
     )
-    return "\n".join(["## Values", "", text, "", *rows, ""])
+    return "\n".join(["## Values", "", text, "", *rows])
 
 
 def unit(name: str, entry: RunValue) -> str:

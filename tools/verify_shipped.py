@@ -40,7 +40,7 @@ def main(files: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> N
     failed = 0
     for path in files or sorted(REPOSITORY.glob("results/archive/*.tar")):
         try:
-            lines = list(checked(path, download.data_root(data_root).resolve()))
+            lines = checked(path, download.data_root(data_root).resolve())
         except UserError as error:
             lines = [("FAIL", str(error))]
         for outcome, told in lines:
@@ -69,23 +69,21 @@ def made_again(checks: Verification, root: Path) -> list[tuple[str, str]]:
         return [("FAIL", f"{reasons}; train them again, or mark it (--mark-older)")]
     names = {spec.dataset for spec in checks.planned.runs.values()}
     lacking = sorted(name for name in names if download.verify(name, root))
-    told = [("skip", f"runs on {name}, which is not here") for name in lacking]
+    skipped = [("skip", f"runs on {name}, which is not here") for name in lacking]
     here = [name for name in checks.names if checks.planned.runs[name].dataset not in lacking]
     shortest = sorted(here, key=lambda name: (checks.runs[name].seconds, name))[:1]
     cheap = sorted(name for name, table in checks.measured.items() if table.kind not in LONG)
     drawn = Group("", shortest, {name: [0] for name in cheap[:1]})
     outcomes = [*checks.without_training(), *checks.made_again([drawn])]
-    wrong = [f"{what}: {fault}" for what, _, fault in outcomes if fault]
-    told += [("FAIL", fault) for fault in wrong]
+    wrong = [("FAIL", f"{what}: {fault}") for what, _, fault in outcomes if fault]
     made = [*drawn.runs, *drawn.cases] or ["nothing made again"]
-    return [*told, ("pass", ", ".join(made))] if not wrong else told
+    return [*skipped, *(wrong or [("pass", ", ".join(made))])]
 
 
 def older(archive: Archive) -> Members:
     """The members of an archive, marked as made by the revisions that its records name."""
-    made_by = revisions(run.record for run in archive.runs.values())
-    described = json.dumps({**archive.about, OLDER: made_by}, indent=2) + "\n"
-    return {**archive.members, ABOUT: described.encode()}
+    about = {**archive.about, OLDER: revisions(run.record for run in archive.runs.values())}
+    return {**archive.members, ABOUT: f"{json.dumps(about, indent=2)}\n".encode()}
 
 
 def marked(about: dict) -> tuple[str, str]:

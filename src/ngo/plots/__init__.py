@@ -42,13 +42,13 @@ LETTERS, LINES = 19, 8
 #: The distance between the labels of two ticks, at least, as a share of the axis.
 LABEL_ROOM = 0.14
 
-#: The inches from which on two labels are beside each other, and not in one pile, …
+#: Labels at an edge that are nearer than this, in inches, are stacked in one pile.
 APART = 0.42
 
-#: … and the most labels of a pile: more become one, with their range.
+#: The most labels of a pile. More are replaced by their range.
 STACKED = 3
 
-#: How far outside a point may lie unmarked, as a share of the axes.
+#: A point at most this far outside the axes, as a share of their size, has no mark.
 SLACK = 0.005
 
 #: The markers that end bars of intervals.
@@ -117,12 +117,12 @@ def save(
     ``out`` is the folder of a tier, and has its name. ``numbers`` are in full precision: one table,
     or one for each output by its name. ``printed`` has the texts of each table, in the same way.
 
-    ``notes`` are printed below the figure, and ``caption`` above a table. A sentence is added on
-    what made them: the tier, and the data and values of ``runs``, the tidy tables that were read.
-    (Tables by name are all that claims are about; then it names the tier alone.)
+    ``notes`` are printed below the figure, and ``caption`` above a table. Both end with a sentence
+    that names the tier, and the data and settings of ``runs``, the tidy tables that were read. If
+    ``runs`` maps names to tables, as for claims, it names the tier alone.
 
-    ``stands_for`` is the data set that the paper used. By default it is the only one in the file
-    ``reference`` of the paper's numbers, or else the one that each data set stands in for.
+    ``stands_for`` is the data set that the paper used. The default is the only one in the file
+    ``reference`` of the paper's numbers; without that, the one that each data set stands in for.
     """
     if stands_for is None and reference:
         stands_for = sole_dataset(reference)
@@ -275,9 +275,7 @@ def log_axis(axis: Axis) -> None:
 
     Zeros are not drawn.
     """
-    owner = axis.axes
-    setter = owner.set_xscale if axis is owner.xaxis else owner.set_yscale
-    setter("log", nonpositive="mask")
+    getattr(axis.axes, f"set_{axis.axis_name}scale")("log", nonpositive="mask")
     powers = LogFormatterSciNotation()
 
     def between(value: float, _: int) -> str:

@@ -51,7 +51,9 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
             name = f"{name}, in place of the paper's {original}"
         names.append(name)
     data = f"data: {'; '.join(names)}"
-    return f"{'; '.join([f'Tier {tier}', data, *_values(runs), _seeds(runs)])}."
+    counts = _seed_counts(runs)
+    repeats = f"{span(counts)} seed{'' if counts.max() == 1 else 's'}"
+    return f"{'; '.join([f'Tier {tier}', data, *_values(runs), repeats])}."
 
 
 def _values(runs: pd.DataFrame) -> list[str]:
@@ -82,12 +84,6 @@ def _values(runs: pd.DataFrame) -> list[str]:
         if len(some := scored[scored < runs["workers"]]):
             stated.append(f"evaluations score {span(some, '{:,.6g}', '–')} of the workers")
     return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in stated]
-
-
-def _seeds(runs: pd.DataFrame) -> str:
-    """``20 seeds``; ``10 to 20 seeds`` where combinations differ in it."""
-    counts = _seed_counts(runs)
-    return f"{span(counts)} seed{'' if counts.max() == 1 else 's'}"
 
 
 def span(values: pd.Series, form: str = "{:.0f}", to: str = " to ") -> str:

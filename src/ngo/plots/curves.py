@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle
+from itertools import count, cycle
 from typing import Any
 
 import numpy as np
@@ -74,19 +74,13 @@ def by_exponent(table: pd.DataFrame, label: Callable[[Style, pd.DataFrame], str]
     return cases
 
 
-def _shades(count: int) -> list[Style]:
-    """NGO's style for each of ``count`` exponents, from light to dark."""
+def _shades(number: int) -> list[Style]:
+    """NGO's style for each of so many exponents, from light to dark."""
     base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
-    light = np.linspace(0.35, -0.65, count) if count > 1 else [0.0]
-    return [
-        Style(
-            "NGO",
-            to_hex(base + (1 - base) * shade if shade > 0 else base * (1 + shade)),
-            ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))[k % 4],
-            ("o", "^", "D", "v", "P", "X")[k % 6],
-        )
-        for k, shade in enumerate(light)
-    ]
+    light = np.linspace(0.35, -0.65, number) if number > 1 else [0.0]
+    shades = [base + (1 - base) * share if share > 0 else base * (1 + share) for share in light]
+    looks = zip(shades, cycle(("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))), cycle("o^DvPX"))
+    return [Style("NGO", to_hex(shade), line, marker) for shade, line, marker in looks]
 
 
 def variants(cases: Cases, column: str, label: str, first: Sequence[str] = ()) -> Cases:
@@ -107,11 +101,8 @@ def variants(cases: Cases, column: str, label: str, first: Sequence[str] = ()) -
 
 def beside(cases: Cases, x: str) -> Cases:
     """The cases with markers that stand side by side on a logarithmic axis of ``x``."""
-    middle = (len(cases) - 1) / 2
-    return [
-        (look, rows.assign(**{x: rows[x] * 1.05 ** (k - middle)}))
-        for k, (look, rows) in enumerate(cases)
-    ]
+    steps = zip(count((1 - len(cases)) / 2), cases)
+    return [(look, rows.assign(**{x: rows[x] * 1.05**k})) for k, (look, rows) in steps]
 
 
 def having(y: str, cases: Cases) -> Cases:
@@ -167,11 +158,10 @@ def _draw(
     if y in GEOMETRIC:
         log_axis(axis.yaxis)
     cases = having(y, cases)
-    shown = [(style, rows[rows["value"] == y].sort_values(x)) for style, rows in cases]
-    for style, rows in shown:
-        mark(axis, rows, x, style)
     lost = []
-    for style, rows in shown:
+    for style, rows in cases:
+        rows = rows[rows["value"] == y].sort_values(x)
+        mark(axis, rows, x, style)
         more = rows["diverged"].diff().fillna(rows["diverged"])
         new = rows[(more if mark is _band else rows["diverged"]) > 0]
         lost += [(style, new)] if len(new) else []
@@ -185,10 +175,9 @@ def _draw(
 
 
 def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
-    every = max(1, len(rows) // 6)
     look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    look |= {"markevery": max(1, len(rows) // 6)}
     whole, left = rows[rows["diverged"] == 0], rows[rows["diverged"] > 0]
-    look |= {"markevery": every}
     axis.plot(whole[x], whole["mean"], **look, label=style.label, markersize=3, lw=1.2)
     faint = {"color": style.colour, "alpha": 0.15, "linewidth": 0}
     axis.fill_between(whole[x], whole["low"], whole["high"], **faint)
@@ -217,9 +206,9 @@ def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
     """Set limits around the means and their intervals.
 
-    Percentages stay in their range; differences show 0; a log axis has ``DECADES`` at most. What
-    is left of diverged runs may lie outside a log axis; on another, its means count. ``room`` is
-    the share of the height that is kept free at the bottom, for marks.
+    Percentages stay between 0 and 100; differences include 0; a log axis covers at most
+    ``DECADES``. Where some runs have diverged, the intervals of the others are ignored, and on a
+    log axis their means too. ``room`` is the share of the height that stays free at the bottom.
     """
     log = axis.get_yscale() == "log"
     ends = rows[["mean", "low", "high"]].copy()
@@ -242,9 +231,10 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
 
 
 def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
-    """A × below for each point of ``lost`` at which runs diverged, a row for each case.
+    """Mark with a × at the bottom each point of ``lost``, where runs diverged: a row for each case.
 
-    It is bold where all of them did. Beside it stands how many did, beside near ones the range.
+    A × is bold where all runs diverged. The number that did is printed beside it; marks close to
+    each other share one text, with the range of their numbers.
     """
     place, height = axis.get_xaxis_transform(), min(ROW, ROWS / len(lost))
     for k, (style, rows) in enumerate(lost):
@@ -390,5 +380,5 @@ def pixel_rows(table: pd.DataFrame) -> pd.DataFrame:
     Runs stay in their order.
     """
     rows = in_columns(table, "column", "value")
-    place = {run: k for k, run in enumerate(table["run"].unique())}
-    return rows.sort_values("run", key=lambda runs: runs.map(place), kind="stable")
+    order = list(table["run"].unique())
+    return rows.sort_values("run", key=lambda runs: runs.map(order.index), kind="stable")

@@ -99,7 +99,7 @@ class Answer:
 
     @property
     def hue(self) -> str:
-        """The first word of all claims together, which has a colour."""
+        """The first word that all claims together give; it decides the colour."""
         return first_word([part.kind for part in self.parts])
 
     @property
@@ -109,7 +109,7 @@ class Answer:
 
     @property
     def lines(self) -> list[tuple[str, list[Part]]]:
-        """The same, with the first words of their lines; empty where the answer's word says it."""
+        """The groups, each with the first words of its line, unless the answer's word says them."""
         groups = self.groups
         alone = len(groups) == 1 and self.word.lower() == groups[0][0]
         return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in groups]

@@ -87,18 +87,16 @@ def conditions(cell: Line) -> str:
     return ", ".join(told)
 
 
-def as_csv(lines: Iterable[Line]) -> str:
+def as_csv(lines: Sequence[Line]) -> str:
     """Rows with the same columns as CSV: six digits for a number, nothing for NaN."""
-    told = [{name: _text(value) for name, value in line.items()} for line in lines]
-    return pd.DataFrame(told).to_csv(index=False, lineterminator="\n")
+    table = pd.DataFrame(lines).map(_text)
+    return table.to_csv(index=False, lineterminator="\n", float_format="%.6g")
 
 
-def _text(value: object) -> str:
+def _text(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else ""
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return " ".join(str(value).split())
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def as_markdown(board: Board) -> str:

@@ -22,7 +22,7 @@ UNKNOWN = "not recorded"
 
 @dataclass(frozen=True)
 class Shipped:
-    """The answers and the verdicts of the shipped campaign: the content of the file."""
+    """The content of ``SHIPPED``: the answers and the verdicts of the shipped campaign."""
 
     #: The name of its paper.
     paper: str
@@ -34,7 +34,7 @@ class Shipped:
 
 
 def as_shipped(contents: Contents) -> str:
-    """The file on these contents."""
+    """The text of ``SHIPPED`` for these contents."""
     run = [row for row in contents.rows if row.verdict != judgement.NOT_RUN]
     answers = {answer.question: answer.sentence for answer in contents.findings.answers}
     verdicts = {row.claim: [row.verdict, row.measured] for row in run}
@@ -43,7 +43,7 @@ def as_shipped(contents: Contents) -> str:
 
 
 def read_shipped(path: Path) -> Shipped:
-    """The content of the file."""
+    """Read a file that has the text of ``as_shipped``."""
     return Shipped(**json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -92,10 +92,7 @@ class Contents:
 
     @property
     def warning(self) -> str:
-        """The warning about an archive of an earlier revision; empty for others.
-
-        It is plain text.
-        """
+        """The warning, in plain text, about an archive of an earlier revision; empty for others."""
         if not self.older:
             return ""
         return (
@@ -136,13 +133,14 @@ def provenance(
     """
     wall = sum(record["wall_seconds"] for record in records)
     libraries = sorted({name for record in records for name in record.get("versions", {})})
-    facts = {
+    known = any("processor" in record for record in records)
+    return {
         "Runs": str(len(records)),
         "Training time": f"{wall / 3600:.2f} hours, the sum over runs",
         "Source revision": tally(records, "source"),
         "Results version": tally(records, "about", "code"),
         "Device": tally(records, "device"),
-        "Processor": tally(records, "processor"),
+        **({"Processor": tally(records, "processor")} if known else {}),
         "Instructions": tally(records, "about", "instructions"),
         "Seeds": seeds(record["seed"] for record in records),
         "Data sets": tally(records, "spec", "dataset"),
@@ -150,9 +148,6 @@ def provenance(
         "Config": ", ".join(configs),
         "Plugins": ", ".join(sorted(plugins)) or "none",
     }
-    if not any("processor" in record for record in records):
-        del facts["Processor"]
-    return facts
 
 
 def tally(records: Sequence[Mapping], *keys: str) -> str:
