@@ -62,7 +62,7 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
     """
     drawn = [spec for spec in specs if PARTITIONS[spec.partition].smallest_share is None]
     there = [name for name in {spec.dataset for spec in drawn} if not verify(name, root)]
-    labels = {name: DATASETS[name].read_labels(root) for name in there}
+    labels = {name: DATASETS[name].labels(root) for name in there}
     shares: dict[str, tuple[int, int]] = {}
     for spec in drawn:
         if spec.dataset in labels:

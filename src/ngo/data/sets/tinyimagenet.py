@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from glob import glob
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,9 @@ def list_images(root: Path) -> Images:
         raise UserError(f"data.root: {str(listed)!r} lists {len(ids)} classes, not {CLASSES}")
     if odd := [wnid for wnid in ids if not re.fullmatch(r"\w+", wnid)]:
         raise UserError(f"data.root: {str(listed)!r}: {odd[0]!r} is no id.")
-    by_class = [_list_folder(folder, f"train/{wnid}/images") for wnid in ids]
-    test = _list_folder(folder, "val/images")
+    jpegs = partial(glob, root_dir=folder)  # no hidden files; none if the folder is absent
+    by_class = [sorted(jpegs(f"train/{wnid}/images/*.JPEG")) for wnid in ids]
+    test = sorted(jpegs("val/images/*.JPEG"))
     classes = {wnid: label for label, wnid in enumerate(ids)}
     annotations = folder / "val" / "val_annotations.txt"
     label_of = {}
@@ -165,12 +167,3 @@ def decoded(folder: Path, files: Sequence[str]) -> np.ndarray:
                 raise UserError(f"data.root: {str(path)!r} is {size}")
             pixels[k] = array.transpose(2, 0, 1)
     return pixels
-
-
-def _list_folder(folder: Path, below: str) -> list[str]:
-    """The JPEG files in a folder below ``folder``, sorted; none if the folder is absent."""
-    try:
-        names = os.listdir(folder / below)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(f"{below}/{name}" for name in names if name.endswith(".JPEG") and name[0] != ".")
