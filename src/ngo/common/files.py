@@ -83,8 +83,9 @@ def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) 
         tempfile.TemporaryFile(dir=existing).close()
         return path.absolute()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
+        raise UserError(
+            f"{key}: {str(path)!r} can't be written: {error.strerror or error}"
+        ) from None
 
 
 def check_kind(path: Path, key: str, folder: bool = False) -> None:
@@ -106,7 +107,7 @@ def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(bytes(room))
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or error
         raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None
     return path
 

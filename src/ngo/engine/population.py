@@ -17,9 +17,9 @@ import torch
 from torch import nn
 from torch.func import functional_call, vmap
 
-from ngo.common.registries import INITIALIZATIONS, MODELS, SAME, TASKS
+from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backends import Batches, Scores, build_backend, tf32
+from ngo.engine.backends import Batches, Scores, tf32
 from ngo.engine.module_chain import find_chain
 from ngo.models.layers import replayed
 from ngo.models.model import Model
@@ -197,13 +197,13 @@ class Population:
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest = honest
         self.backend = backend  # ``auto`` replaces it by its choice
-        self._gradients = build_backend(self, backend)
+        self._gradients = BACKENDS[backend](self)
 
     def move(self, *rows: torch.Tensor) -> None:
         """Other memory for ``X``, ``G``, ``buffers`` and ``counts``, with the same numbers."""
         self.X, self.G, self.buffers, self.counts = rows
         self._modules.move(*rows)
-        self._gradients = build_backend(self, self.backend)
+        self._gradients = BACKENDS[self.backend](self)
 
     @property
     def n(self) -> int:
@@ -393,7 +393,7 @@ class Stack:
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
         self.n, self.views_of = sum(self._sizes), first.views_of
-        self._gradients = build_backend(self, self.backend)
+        self._gradients = BACKENDS[self.backend](self)
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:

@@ -49,9 +49,8 @@ class ConvPoolReLU2d(nn.Conv2d):
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
         return (
             self.compiled
-            and x.dim() == 4
-            and len(x) > 0
             and kernels_fit(self, x.shape[1:])
+            and len(x) > 0
             and all(y.is_cpu and y.dtype == torch.float32 for y in (x, self.weight, self.bias))
             and not torch.is_autocast_enabled("cpu")
             and available()
