@@ -164,10 +164,9 @@ def remove_partial(path: str | Path) -> None:
 
 def remove_all_partial(folder: str | Path) -> None:
     """Remove partial files one and two levels below ``folder``. No process may be writing there."""
-    for pattern in (f"*/{PARTIAL}*", f"*/*/{PARTIAL}*"):
-        for path in Path(folder).glob(pattern):
-            if path.is_file():
-                path.unlink(missing_ok=True)
+    for path in [*Path(folder).glob(f"*/{PARTIAL}*"), *Path(folder).glob(f"*/*/{PARTIAL}*")]:
+        if path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

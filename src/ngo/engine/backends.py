@@ -353,7 +353,10 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             ) from error
         for all_rows, values in ((buffers, local), (gradients_by_name, computed)):
             for name, tensor in all_rows.items():
-                tensor[rows] = values[name]
+                if numbers is None:
+                    tensor.copy_(values[name])
+                else:
+                    tensor[rows] = values[name]
         return losses.detach()
 
     return take

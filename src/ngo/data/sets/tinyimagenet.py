@@ -32,9 +32,6 @@ TEXT = 2**26  # bytes of a text file of the release, at most
 TRAIN, TEST = 100_000, 10_000  # images of the release
 SIDE = 64  # pixels
 
-# Pillow would start another program for a file that is PostScript, whatever its name is.
-FORMATS = ("JPEG",)
-
 _log = logging.getLogger("ngo")
 
 
@@ -46,11 +43,6 @@ class Images:
     train_labels: np.ndarray
     test: list[str]
     test_labels: np.ndarray
-
-    @property
-    def files(self) -> list[str]:
-        """All files, those for training first."""
-        return [*self.train, *self.test]
 
 
 def list_images(root: Path) -> Images:
@@ -116,13 +108,14 @@ def missing_images(root: Path) -> str | None:
 def read_tinyimagenet(root: Path) -> Arrays:
     """The images, kept as arrays in a file next to the folder until an image changes."""
     folder, images = root / FOLDER, list_images(root)
-    kept, content = root / f"{FOLDER}-3x{SIDE}x{SIDE}.npz", stamp(folder, images.files)
+    files, kept = [*images.train, *images.test], root / f"{FOLDER}-3x{SIDE}x{SIDE}.npz"
+    content = stamp(folder, files)
     try:
         arrays = read_arrays(kept, ("train", "test", "content"))
     except UserError:  # absent, or damaged
         arrays = {}
     if str(arrays.get("content")) != content:
-        _log.info(f"{FOLDER}: decoding {len(images.files):,} images")
+        _log.info(f"{FOLDER}: decoding {len(files):,} images")
         arrays = {name: decoded(folder, vars(images)[name]) for name in ("train", "test")}
         try:
             with atomic_file(kept, "data.root") as temporary:
@@ -156,7 +149,8 @@ def decoded(folder: Path, files: Sequence[str]) -> np.ndarray:
         for k, name in enumerate(bar):
             path = regular_file(folder / name, "data.root")
             try:
-                with Image.open(path, formats=FORMATS) as image:
+                # Pillow would start another program for PostScript, whatever the file's name is.
+                with Image.open(path, formats=("JPEG",)) as image:
                     array = np.asarray(image.convert("RGB"))
             except Exception as error:  # decoders raise errors of many types for damaged files
                 raise UserError(
