@@ -20,8 +20,7 @@ from verdicts.registry import UserError
 DEFAULT_ROOT = "data"
 ROOT_VARIABLE = "NGO_DATA"
 
-_log = logging.getLogger("ngo")
-_warn_once = cache(_log.warning)
+_warn_once = cache(logging.getLogger("ngo").warning)
 
 
 def data_root(given: str | Path | None = None, config: str | Path | None = None) -> Path:
