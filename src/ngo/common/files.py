@@ -83,9 +83,8 @@ def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) 
         tempfile.TemporaryFile(dir=existing).close()
         return path.absolute()
     except OSError as error:
-        raise UserError(
-            f"{key}: {str(path)!r} can't be written: {error.strerror or error}"
-        ) from None
+        reason = error.strerror or error
+        raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
 
 
 def check_kind(path: Path, key: str, folder: bool = False) -> None:
