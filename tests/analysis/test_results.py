@@ -23,12 +23,12 @@ def test_files_of_others_are_refused(tmp_path):
     refused("text", "no Parquet file", "Parquet magic bytes")
     pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
     refused("foreign", "no metrics of runs", "ngo did not write it")
-    write_columns(tmp_path / "ours", {"x": [0]}, {"x": 1})
+    write_columns(tmp_path / "ours", {"x": 1}, [{"x": [0]}])
     refused("ours", "its metadata has no '(run|partitions)'")
-    write_columns(tmp_path / "half", {"x": [0]}, {"run": "a", "partitions": []})
+    write_columns(tmp_path / "half", {"run": "a", "partitions": []}, [{"x": [0]}])
     refused("half", "it has no column '(step|worker)'")
     facts, table = {"dataset": "sine", "workers": 1}, {"worker": [0], "sample": [0], "label": [0]}
-    write_columns(tmp_path / "sine", table, {"partitions": [facts]})
+    write_columns(tmp_path / "sine", {"partitions": [facts]}, [table])
     with pytest.raises(UserError, match="partitions: .*sine' partitions data without classes"):
         table_files.class_counts([tmp_path / "sine"])
 
@@ -36,7 +36,7 @@ def test_files_of_others_are_refused(tmp_path):
 def test_classes_are_counted_with_zeros_and_by_partition(tmp_path):
     table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
     facts = {"dataset": "digits", "workers": 2}
-    write_columns(tmp_path / "p", table, {"partitions": [facts]})
+    write_columns(tmp_path / "p", {"partitions": [facts]}, [table])
     counts = table_files.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
     assert len(counts) == 2 * 10
     assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)

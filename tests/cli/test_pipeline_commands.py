@@ -40,7 +40,7 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
     for run in runs:
         (tmp_path / run).mkdir()
         file = tmp_path / run / "metrics.parquet"
-        write_columns(file, {**columns, "workers_accuracy_mean": [0.1, 0.8]}, {"run": run})
+        write_columns(file, {"run": run}, [{**columns, "workers_accuracy_mean": [0.1, 0.8]}])
     command = ["aggregate", *sorted(tmp_path.glob("*/metrics.parquet")), "--out", tmp_path / "t.pq"]
     ngo(*command, *config, "--universes", "universes_digits")
     table = pd.read_parquet(tmp_path / "t.pq")

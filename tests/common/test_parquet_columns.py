@@ -15,7 +15,7 @@ from running import finished, start
 
 from ngo.analysis import table_files
 from ngo.common import memory
-from ngo.common.parquet_columns import read_columns, write_columns, write_groups
+from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.training.tidy import Damaged, aggregate, read_tidy, write_tidy
 from verdicts.files import CHECKSUMS, TAG, opened
 from verdicts.registry import UserError
@@ -24,8 +24,8 @@ from verdicts.table import read_table
 COLUMNS = {"step": np.arange(40), "loss": np.linspace(2, 1, 40), "diverged": np.arange(40) > 9}
 TIDY = pa.table({"run": ["a"] * 40, **COLUMNS})
 KINDS = {
-    "a run's": lambda path: write_columns(path, COLUMNS, {"run": "a", "p": 0.95}),
-    "partitions": lambda path: write_groups(path, [COLUMNS, COLUMNS], {"partitions": [1, 2]}),
+    "a run's": lambda path: write_columns(path, {"run": "a", "p": 0.95}, [COLUMNS]),
+    "partitions": lambda path: write_columns(path, {"partitions": [1, 2]}, [COLUMNS, COLUMNS]),
     "tidy": lambda path: write_tidy(TIDY, path),
     "measured": lambda path: table_files.write(TIDY.to_pandas(), path),
 }
@@ -52,7 +52,7 @@ def test_columns_are_read_as_written_and_a_group_of_rows_alone(tmp_path):
         "none": np.array([], dtype=float),
     }
     for name, values in table.items():
-        write_columns(tmp_path / name, {name: values}, {"x": [1, "é"]})
+        write_columns(tmp_path / name, {"x": [1, "é"]}, [{name: values}])
         back, facts = read_columns(tmp_path / name, "test")
         assert facts == {"x": [1, "é"]}
         assert back[name].dtype.kind == values.dtype.kind
@@ -61,7 +61,7 @@ def test_columns_are_read_as_written_and_a_group_of_rows_alone(tmp_path):
         pd.testing.assert_frame_equal(written, pd.DataFrame({name: values}))
     groups = [{"i": [k] * (k + 1), "b": [k % 2 == 0] * (k + 1)} for k in range(12)]
     path = tmp_path / "groups"
-    write_groups(path, iter(groups), {"names": list("abcdefghijkl")})
+    write_columns(path, {"names": list("abcdefghijkl")}, iter(groups))
     for k, name in enumerate("abcdefghijkl"):
         found, facts = read_columns(path, "k", group=lambda facts, n=name: facts["names"].index(n))
         assert {key: column.tolist() for key, column in found.items()} == groups[k]
@@ -86,7 +86,7 @@ def test_other_files_are_refused(tmp_path):
     assert "Parquet magic bytes" in refusal(tmp_path / "text")
     pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
     assert refusal(tmp_path / "foreign") == "ngo did not write it."
-    write_columns(tmp_path / "ours", {"x": [0]}, {"run": 1})
+    write_columns(tmp_path / "ours", {"run": 1}, [{"x": [0]}])
     content = (tmp_path / "ours").read_bytes()
     (tmp_path / "half").write_bytes(content[: len(content) // 2])
     assert refusal(tmp_path / "half")
@@ -103,7 +103,7 @@ def test_other_files_are_refused(tmp_path):
 
 @pytest.mark.timeout(60)
 def test_what_a_stranger_may_send_is_refused_before_it_takes_memory(tmp_path, monkeypatch):
-    write_columns(tmp_path / "zeros", {"x": np.zeros(10**5)}, {})
+    write_columns(tmp_path / "zeros", {}, [{"x": np.zeros(10**5)}])
     assert (tmp_path / "zeros").stat().st_size < 10**4
     monkeypatch.setattr(memory, "ALWAYS", 10**5)
     monkeypatch.setattr(memory, "RATIO", 10)
@@ -194,7 +194,7 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
         facts = {"run": run, "seed": seed, "topology": "ring", "u": None}
         columns = {"step": [0, 5], "V": [0.0, 1.5], "diverged": [False, run == "b"]}
         older = {"seconds": [0.1, 0.2]}  # as older versions had them
-        write_columns(tmp_path / run, {**columns, **older}, facts)
+        write_columns(tmp_path / run, facts, [{**columns, **older}])
     table = aggregate([tmp_path / "b", tmp_path / "a"]).to_pandas()
     assert table["run"].tolist() == ["a", "a", "b", "b"]
     assert table["step"].tolist() == [0, 5, 0, 5]
@@ -216,7 +216,7 @@ def test_a_table_has_the_same_bytes_however_its_runs_are_divided(runs, draws):
         for k, (columns, facts, part) in enumerate(runs):
             known = {"step": [0, 5], "diverged": [False, True]}
             path = folder / f"run{k}"
-            write_columns(path, {**known, **{c: SOME[c] for c in columns}}, {"run": k, **facts})
+            write_columns(path, {"run": k, **facts}, [{**known, **{c: SOME[c] for c in columns}}])
             parts.setdefault(part, []).append(path)
         write_tidy(aggregate([each for part in parts.values() for each in part]), folder / "whole")
         for part, files in parts.items():
@@ -241,7 +241,7 @@ from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.training.tidy import read_tidy
 from verdicts.table import read_table
 path = Path("of.parquet")
-write_columns(path, {name: np.arange(9000.0) for name in "abcdefgh"}, {"run": "r"})
+write_columns(path, {"run": "r"}, [{name: np.arange(9000.0) for name in "abcdefgh"}])
 before = len(os.listdir("/proc/self/task"))
 read_columns(path, "k")
 read_table(path)

@@ -13,7 +13,7 @@ from ngo.common.devices import float32_parts
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.engine import backends as auto
-from ngo.engine.backends import Stacked, backend, build_backend
+from ngo.engine.backends import Stacked, backend
 from ngo.engine.population import Population
 from ngo.models.model import Model
 from ngo.native import build
@@ -28,7 +28,7 @@ def scaled(factor):
     """A backend whose gradients are those of ``loop`` times a factor."""
 
     def build(workers):
-        loop = build_backend(workers, "loop")
+        loop = BACKENDS["loop"](workers)
 
         def gradients(batches):
             losses = loop(batches)
@@ -249,7 +249,7 @@ def test_backends_that_fail_or_disagree_are_skipped(monkeypatch, caplog):
 
     def stale(workers):
         """Right on the batch and the state that it sees first."""
-        right, first = build_backend(workers, "loop"), []
+        right, first = BACKENDS["loop"](workers), []
 
         def gradients(batches):
             first.append((right(batches), workers.G.clone()) if not first else first[0])

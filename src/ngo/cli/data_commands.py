@@ -34,7 +34,7 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
     source = DATASETS[name]
     root = download.data_root(data_root)
     download.prepare(name, root)
-    samples = len(source.read_labels(root))
+    samples = len(source.labels(root))
     if source.folder is not None or name in DESCRIBED:
         loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
     if out is not None:

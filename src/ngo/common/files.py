@@ -83,7 +83,7 @@ def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) 
         tempfile.TemporaryFile(dir=existing).close()
         return path.absolute()
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or error
         raise UserError(f"{key}: {str(path)!r} can't be written: {reason}") from None
 
 
@@ -106,7 +106,7 @@ def writable_folder(path: str | Path, key: str = "out", room: int = 0) -> Path:
         with tempfile.TemporaryFile(dir=path) as file:
             file.write(bytes(room))
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or error
         raise UserError(f"{key}: the folder {str(path)!r} can't be written to: {reason}") from None
     return path
 
@@ -163,10 +163,9 @@ def remove_partial(path: str | Path) -> None:
 
 def remove_all_partial(folder: str | Path) -> None:
     """Remove partial files one and two levels below ``folder``. No process may be writing there."""
-    for pattern in (f"*/{PARTIAL}*", f"*/*/{PARTIAL}*"):
-        for path in Path(folder).glob(pattern):
-            if path.is_file():
-                path.unlink(missing_ok=True)
+    for path in [*Path(folder).glob(f"*/{PARTIAL}*"), *Path(folder).glob(f"*/*/{PARTIAL}*")]:
+        if path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

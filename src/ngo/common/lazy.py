@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 else:
-    names = ("networkx", "numpy", "pandas", "torch", "torch.nn")
-    nx, np, pd, torch, nn = map(Library, names)
+    nx, np, pd, torch, nn = map(Library, ("networkx", "numpy", "pandas", "torch", "torch.nn"))
 
 Table: TypeAlias = "pd.DataFrame"
 Numbers: TypeAlias = "pd.Series"

@@ -21,22 +21,14 @@ from ngo.common.memory import check_declared
 from verdicts.files import CHECKSUMS, content_of, opened, sealed
 from verdicts.registry import UserError, in_a_line
 
+#: Integers, floats or booleans, by the name of the column.
+Columns = Mapping[str, Sequence | np.ndarray]
+
 _TYPES = {"i": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 
 
-def write_columns(
-    path: str | Path, columns: Mapping[str, Sequence | np.ndarray], facts: Mapping[str, object]
-) -> None:
-    """Write columns of integers, floats or booleans, and ``facts``, as parquet."""
-    write_groups(path, [columns], facts)
-
-
-def write_groups(
-    path: str | Path,
-    groups: Iterable[Mapping[str, Sequence | np.ndarray]],
-    facts: Mapping[str, object],
-) -> None:
-    """Write groups of rows, each as the columns of ``write_columns``; one can be read alone."""
+def write_columns(path: str | Path, facts: Mapping[str, object], groups: Iterable[Columns]) -> None:
+    """Write groups of rows, and ``facts``, as parquet; one group can be read alone."""
     tables = [
         pa.table({name: column(np.asarray(values)) for name, values in columns.items()})
         for columns in groups

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,9 +57,6 @@ class Source:
     # Reads the arrays from the data root. The options are keyword arguments with defaults.
     read: Callable[..., Arrays]
 
-    # Reads only the labels of the training samples, int64 [m]; zeros for regression data.
-    read_labels: Callable[[Path], np.ndarray]
-
     train_samples: int
 
     # The shape of one input.
@@ -66,6 +64,9 @@ class Source:
 
     # The number of classes; None for regression data.
     classes: int | None
+
+    # Reads only the labels of the training samples, where that is quicker than to read all.
+    read_labels: Callable[[Path], np.ndarray] | None = None
 
     # The files, relative to the data root, with their md5 sums. Without a sum, any content is
     # accepted. A second sum is that of the compressed file, NAME.gz.
@@ -85,6 +86,13 @@ class Source:
 
     # The options that the data set declares. Labels do not depend on them.
     fields: tuple[str, ...] = ()
+
+    def labels(self, root: Path) -> np.ndarray:
+        """The labels of the training samples, int64 ``[m]``; zeros for regression data."""
+        if self.classes is None:
+            return np.zeros(self.train_samples, np.int64)
+        read = self.read_labels or (lambda root: self.read(root).train_targets)
+        return np.asarray(read(root), np.int64)
 
 
 @dataclass(frozen=True)
@@ -131,39 +139,22 @@ Read = Callable[..., Arrays]
 def dataset(
     name: str,
     *,
-    train_samples: int,
-    input_shape: tuple[int, ...],
-    classes: int | None,
-    read_labels: Callable[[Path], np.ndarray] | None = None,
     files: Iterable[str] | Mapping[str, tuple[str, ...]] = (),
     options: Options | None = None,
     version: int = 1,
-    **facts: object,
+    **facts: Any,
 ) -> Callable[[Read], Read]:
     """Register the decorated function ``root → Arrays`` as a data set.
 
-    The arguments are those of ``Source``. Without ``read_labels``, the labels are the training
-    targets that the function returns. ``files`` are names, or names with checksums. ``options``
-    are new fields of a run, which the function takes as keyword arguments of these names.
-    ``version`` is raised when its results change.
+    ``facts`` are those of ``Source``: ``train_samples``, ``input_shape`` and ``classes``, and more.
+    ``files`` are names, or names with checksums. ``options`` are new fields of a run, which the
+    function takes as keyword arguments of these names. ``version`` is raised when its results
+    change.
     """
+    sums = files if isinstance(files, Mapping) else dict.fromkeys(files, ())
 
     def source(read: Read, fields: tuple[str, ...]) -> Source:
-        def labels(root: Path) -> np.ndarray:
-            if classes is None:
-                return np.zeros(train_samples, np.int64)
-            return np.asarray(read(root).train_targets, np.int64)
-
-        return Source(
-            read=read,
-            read_labels=read_labels or labels,
-            train_samples=train_samples,
-            input_shape=input_shape,
-            classes=classes,
-            files=files if isinstance(files, Mapping) else dict.fromkeys(files, ()),
-            fields=fields,
-            **facts,
-        )
+        return Source(read, files=sums, fields=fields, **facts)
 
     return registers(DATASETS, name, source, options, version)
 

@@ -85,25 +85,14 @@ def register(path: Path, key: str) -> None:
     DATASETS.add(name, source_of(described), definition=register)
     DESCRIBED[name] = described
     if described.owners:
-
-        def owners(root: Path) -> np.ndarray:
-            return read_arrays(_verified(described, root), [OWNER])[OWNER]
-
-        OWNERS.add(name, owners, register)
+        OWNERS.add(name, lambda root: _arrays(described, root, OWNER)[OWNER], register)
 
 
 def source_of(described: Description) -> Source:
     """The facts about the data set before it is read, and its readers."""
-
-    def labels(root: Path) -> np.ndarray:
-        place = _verified(described, root)
-        if described.classes is None:
-            return np.zeros(described.train_samples, np.int64)
-        return as_targets(read_arrays(place, ["y_train"])["y_train"]).astype(np.int64)
-
     return Source(
-        read=lambda root: as_samples(read_arrays(_verified(described, root), ARRAYS)),
-        read_labels=labels,
+        read=lambda root: as_samples(_arrays(described, root, *ARRAYS)),
+        read_labels=lambda root: as_targets(_arrays(described, root, "y_train")["y_train"]),
         train_samples=described.train_samples,
         input_shape=described.input_shape,
         classes=described.classes,
@@ -141,6 +130,10 @@ def check_content(dataset: str, root: Path) -> None:
     """Raise a UserError if a described data set has changed; other data sets pass."""
     if dataset in DESCRIBED:
         _verified(DESCRIBED[dataset], root)
+
+
+def _arrays(described: Description, root: Path, *names: str) -> dict[str, np.ndarray]:
+    return read_arrays(_verified(described, root), names)
 
 
 def _verified(described: Description, root: Path) -> Path:

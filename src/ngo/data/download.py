@@ -20,7 +20,7 @@ from verdicts.registry import UserError
 DEFAULT_ROOT = "data"
 ROOT_VARIABLE = "NGO_DATA"
 
-_log = logging.getLogger("ngo")
+_warn_once = cache(logging.getLogger("ngo").warning)
 
 
 def data_root(given: str | Path | None = None, config: str | Path | None = None) -> Path:
@@ -141,11 +141,6 @@ def digest(path: Path, algorithm: str) -> str:
 def _digest(path: Path, algorithm: str, size: int, modified: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, algorithm).hexdigest()
-
-
-@cache
-def _warn_once(note: str) -> None:
-    _log.warning(note)
 
 
 def _unavailable(name: str, root: Path, absent: list[str], reason: str) -> UserError:

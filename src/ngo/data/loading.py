@@ -42,7 +42,7 @@ def train_labels(name: str, root: Path) -> np.ndarray:
 
     Does not import torch. Absent files are downloaded.
     """
-    return DATASETS[name].read_labels(prepare(name, root))
+    return DATASETS[name].labels(prepare(name, root))
 
 
 def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arrays:

@@ -58,11 +58,7 @@ class Rule:
 
 
 def partition(
-    name: str,
-    *,
-    options: Options | None = None,
-    version: int = 1,
-    **facts: Any,
+    name: str, *, options: Options | None = None, version: int = 1, **facts: Any
 ) -> Callable[[Assign], Assign]:
     """Register the decorated function as a rule. ``facts`` are those of ``Rule``.
 
@@ -322,14 +318,13 @@ def dirichlet(labels: np.ndarray, n: int, *, beta: float, generator: np.random.G
     """
     check_range("workers", n, len(labels), "samples")
     labels = np.asarray(labels)
-    pieces: list[list[np.ndarray]] = [[] for _ in range(n)]
+    pieces = []  # of each class, one for each worker
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
         shares = generator.dirichlet(np.full(n, beta))
         cuts = np.round(np.cumsum(shares)[:-1] * len(members)).astype(int)
-        for worker, piece in zip(pieces, np.split(members, cuts), strict=True):
-            worker.append(piece)
-    return sorted_parts([np.concatenate(worker) for worker in pieces])
+        pieces.append(np.split(members, cuts))
+    return sorted_parts([np.concatenate(worker) for worker in zip(*pieces, strict=True)])
 
 
 ATTEMPTS = 1000

@@ -60,16 +60,15 @@ def find_chain(workers: Workers) -> Chain | None:
 
 def _loss(workers: Workers, reader: _Reader) -> str:
     """The name of the task's loss, if it takes the outputs of the layers."""
-    task = workers.task
-    if reader.is_vae:
-        known = task.loss is negative_elbo and task.score is None
-        if known and reader.shape == tuple(workers.input_shape):
-            return "negative_elbo"
-    elif len(reader.shape) == 1:
-        if task.loss is cross_entropy and task.score in (None, correct):
-            return "cross_entropy"
-        if task.loss is squared_error and task.score is None and not reader.normalised:
-            return "squared_error"
+    task, flat = workers.task, len(reader.shape) == 1 and not reader.is_vae
+    images = reader.is_vae and reader.shape == tuple(workers.input_shape)
+    for loss, scores, right in (
+        (negative_elbo, (None,), images),
+        (cross_entropy, (None, correct), flat),
+        (squared_error, (None,), flat and not reader.normalised),
+    ):
+        if task.loss is loss and task.score in scores and right:
+            return loss.__name__
     raise _Other
 
 
@@ -138,9 +137,6 @@ class _Reader:
         out = layer.out_features
         self._add("linear", (out,), out=out, **self._parameters(layer))
 
-    def _relu(self, layer: nn.ReLU) -> None:
-        self._add("relu", self.shape)
-
     def _dropout(self, layer: Dropout) -> None:
         _require(layer.generator is self._generator and layer.source is draw and not self.is_vae)
         draws = self.shape[0] if layer.channels else math.prod(self.shape)
@@ -171,7 +167,7 @@ class _Reader:
 READERS: dict[type, Callable[[_Reader, Any], None]] = {
     ConvPoolReLU2d: _Reader._conv_pool_relu,
     nn.Linear: _Reader._linear,
-    nn.ReLU: _Reader._relu,
+    nn.ReLU: lambda reader, _: reader._add("relu", reader.shape),
     Dropout: _Reader._dropout,
     VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,

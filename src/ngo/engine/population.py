@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,9 +17,9 @@ import torch
 from torch import nn
 from torch.func import functional_call, vmap
 
-from ngo.common.registries import INITIALIZATIONS, MODELS, SAME, TASKS
+from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backends import Batches, Scores, build_backend, tf32
+from ngo.engine.backends import Batches, Named, Scores, tf32
 from ngo.engine.module_chain import find_chain
 from ngo.models.layers import replayed
 from ngo.models.model import Model
@@ -30,7 +30,6 @@ from verdicts.registry import UserError
 
 log = logging.getLogger("ngo")
 
-Tensors = Mapping[str, torch.Tensor]
 Chunks = Sequence[torch.Tensor]
 
 # The most models that are evaluated at a time on a GPU.
@@ -50,7 +49,7 @@ class WorkerModules(Sequence[nn.Module]):
         self._built: dict[int, nn.Module] = {}
 
     def move(self, *rows: torch.Tensor) -> None:
-        """Other memory for these matrices, with the same numbers."""
+        """Bind the modules to other matrices, which hold the same numbers."""
         self._rows = rows
         for i, module in self._built.items():
             bind(module, *(matrix[i] for matrix in rows))
@@ -67,7 +66,7 @@ class WorkerModules(Sequence[nn.Module]):
         return self._built[i]
 
 
-def named_tensors(module: nn.Module) -> tuple[Tensors, Tensors, Tensors]:
+def named_tensors(module: nn.Module) -> tuple[Named, Named, Named]:
     """The module's parameters, its float buffers and its int64 buffers, by name.
 
     An int64 buffer is, for example, batch normalization's number of batches.
@@ -97,13 +96,13 @@ def bind(
             tensors[0][name].grad = view
 
 
-def fill(named: Tensors, rows: torch.Tensor) -> None:
+def fill(named: Named, rows: torch.Tensor) -> None:
     """Copy tensors into each of ``rows``, in order."""
     for name, view in views(named, rows).items():
         view.copy_(named[name].detach())
 
 
-def views(named: Tensors, rows: torch.Tensor) -> dict[str, torch.Tensor]:
+def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
 
     Convolution kernels are stored with their channels last. In this layout, convolution and pooling
@@ -176,6 +175,7 @@ class Population:
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         self._named = named_tensors(self._consensus)
         d, width, counted = (sum(map(torch.numel, named.values())) for named in self._named)
+        self.n, self.d = n, d  # the numbers of workers, and of parameters of one model
         self.X = torch.empty(n, d, device=device)
         self.G = torch.zeros_like(self.X)
         self.buffers = torch.empty(n, width, device=device)
@@ -197,28 +197,18 @@ class Population:
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest = honest
         self.backend = backend  # ``auto`` replaces it by its choice
-        self._gradients = build_backend(self, backend)
+        self._gradients = BACKENDS[backend](self)
 
     def move(self, *rows: torch.Tensor) -> None:
-        """Other memory for ``X``, ``G``, ``buffers`` and ``counts``, with the same numbers."""
+        """Use other matrices ``X``, ``G``, ``buffers``, ``counts``, which hold the same numbers."""
         self.X, self.G, self.buffers, self.counts = rows
         self._modules.move(*rows)
-        self._gradients = build_backend(self, self.backend)
-
-    @property
-    def n(self) -> int:
-        """The number of workers."""
-        return self.X.shape[0]
+        self._gradients = BACKENDS[self.backend](self)
 
     @property
     def honest(self) -> torch.Tensor:
         """The parameters of the honest workers, ``[honest, d]``."""
         return self.X[: self._honest]
-
-    @property
-    def d(self) -> int:
-        """The number of parameters of one model."""
-        return self.X.shape[1]
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training changes: parameters, buffers, and the state of dropout's streams."""
@@ -336,7 +326,7 @@ class Population:
             for row, rows in zip(own, (self.X, self.buffers, self.counts), strict=True)
         ]
 
-        def sums(chunks: Chunks, wanted: torch.Tensor, *named: Tensors) -> torch.Tensor:
+        def sums(chunks: Chunks, wanted: torch.Tensor, *named: Named) -> torch.Tensor:
             tensors = {name: tensor for part in named for name, tensor in part.items()}
             with replayed(consensus, ()):  # nothing is drawn, and only torch's operations are used
                 return self._sums(partial(functional_call, consensus, tensors), chunks, wanted)
@@ -371,8 +361,9 @@ def _mean(rows: torch.Tensor) -> torch.Tensor:
 class Stack:
     """The workers of several populations, whose gradients are taken in one call.
 
-    They have one model, task, precision and backend. Their matrices become rows of those of the
-    stack. In all else populations stay as they are, and they can go on without the stack.
+    The populations have the same model, task, precision and backend. The stack allocates larger
+    matrices, and moves the matrices of the populations into them. Otherwise the populations do not
+    change, and each can still be used alone.
     """
 
     def __init__(self, populations: Sequence[Population]) -> None:
@@ -393,7 +384,7 @@ class Stack:
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
         self.n, self.views_of = sum(self._sizes), first.views_of
-        self._gradients = build_backend(self, self.backend)
+        self._gradients = BACKENDS[self.backend](self)
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:

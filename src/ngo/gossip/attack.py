@@ -136,14 +136,15 @@ class Byzantine:
     def step(
         self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None = None
     ) -> Tensor:
-        """Take an exchange in which Byzantine workers send false rows; return the rows ``[n, d]``.
+        """Return the rows ``[n, d]`` after an exchange in which Byzantine workers send false rows.
 
-        ``W`` is symmetric. ``t`` is the number of the exchange, on which the random draws depend.
+        ``W`` is symmetric. ``t`` is the number of the exchange; it is part of the key of the random
+        draws.
 
-        ``take`` gets more rows than there are workers. There is a false row for each edge from a
-        Byzantine worker to an honest one, which takes the Byzantine worker's place on that edge.
-        There is a copy of each true row that a Byzantine worker receives. What ``take`` makes of
-        these rows is dropped.
+        ``take`` is called on a larger graph, with two kinds of additional nodes. On each edge from
+        a Byzantine worker to an honest one, the sender is replaced by a node that holds the false
+        row. On each edge from an honest worker to a Byzantine one, it is replaced by a copy of the
+        honest worker. The results of the additional nodes are dropped.
         """
         i, j, h = W.receivers, W.senders, self._honest
         lied, reported = (i < h) & (j >= h), (i >= h) & (j < h)

@@ -17,7 +17,7 @@ from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 
 # The relative error of a step in continuous time. Consensus times are accurate to about 1e-5.
 ACCURACY = 1e-6
-# The share of the spread below which a sublinear coupling is smoothed.
+# A sublinear coupling is smoothed for differences below this share of r = √V.
 SMOOTHED_SHARE = 1e-4
 
 
@@ -90,11 +90,11 @@ def integrate(
     The solution ends at consensus, V ≤ ``tol`` · V(0), or at ``t_end``. The flow has ``samples``
     states, including the first and the last; V falls by about the same factor between them.
 
-    The unknowns are the direction y = (x − x̄)/r and log r, with r² = V, in the scaled time
-    ds = r^(2p−2) dt. In this time the spread decays exponentially for every p, so that finite-time
-    consensus is not a singularity. For p < 1 the coupling is infinitely steep at 0: workers that
-    have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), where ε is the share
-    ``SMOOTHED_SHARE`` of r.
+    The solver integrates the direction y = (x − x̄)/r and log r, where r² = V, in the scaled time
+    ds = r^(2p−2) dt. In this time r decays exponentially for every p, so that consensus in finite
+    time is not a singularity. For p < 1 the coupling is infinitely steep at 0, since workers that
+    have met stay together. It is therefore smoothed to z(z² + ε²)^(p−1), with
+    ε = ``SMOOTHED_SHARE`` · r.
     """
     from scipy.integrate import solve_ivp
     from scipy.linalg import block_diag

@@ -17,16 +17,13 @@ PARTS = (
     *("schedule", "compression", "topology", "attack"),
 )
 
-#: The kinds of parts that every method uses.
-ALWAYS_USED = ("local_rule", "lr_schedule")
-
 
 def going_with(method: str, kind: str) -> tuple[str, ...]:
     """The names of the parts of a ``kind`` that go with a method."""
     entry = METHODS[method]
     if kind in entry.fixed:
         return (str(entry.fixed[kind]),)
-    if kind not in (*entry.fields, *ALWAYS_USED):
+    if kind not in (*entry.fields, "local_rule", "lr_schedule"):  # every method uses these two
         return ()
     names = sorted(REGISTRIES[kind])
     if kind == "local_rule" and entry.linear_rule:

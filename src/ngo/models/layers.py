@@ -49,9 +49,8 @@ class ConvPoolReLU2d(nn.Conv2d):
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
         return (
             self.compiled
-            and x.dim() == 4
-            and len(x) > 0
             and kernels_fit(self, x.shape[1:])
+            and len(x) > 0
             and all(y.is_cpu and y.dtype == torch.float32 for y in (x, self.weight, self.bias))
             and not torch.is_autocast_enabled("cpu")
             and available()
@@ -114,6 +113,9 @@ def to_batch_last(x: torch.Tensor) -> torch.Tensor:
 # Draws a tensor from a generator.
 Sample = Callable[[torch.Generator], torch.Tensor]
 
+# Where a random layer has its numbers from: the generator and what draws them → the numbers.
+Source = Callable[[torch.Generator, Sample], torch.Tensor]
+
 
 def draw(generator: torch.Generator, sample: Sample) -> torch.Tensor:
     """Draw from the generator."""
@@ -130,7 +132,7 @@ class RandomLayer(nn.Module):
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
         self.generator = generator
-        self.source: Callable[[torch.Generator, Sample], torch.Tensor] = draw
+        self.source: Source = draw
 
 
 class Dropout(RandomLayer):
@@ -228,7 +230,7 @@ def recorded(module: nn.Module, samples: list[Sample]) -> Iterator[None]:
         samples.append(sample)
         return sample(torch.Generator(generator.device))
 
-    with _source(module, record):
+    with _drawing_from(module, record):
         yield
 
 
@@ -236,24 +238,23 @@ def recorded(module: nn.Module, samples: list[Sample]) -> Iterator[None]:
 def replayed(module: nn.Module, values: Iterable[torch.Tensor]) -> Iterator[None]:
     """Return ``values``, in order, for the module's draws in this block."""
     remaining = iter(values)
-    with _source(module, lambda generator, sample: next(remaining)):
+    with _drawing_from(module, lambda generator, sample: next(remaining)):
         yield
 
 
 @contextmanager
-def _source(
-    module: nn.Module, source: Callable[[torch.Generator, Sample], torch.Tensor]
-) -> Iterator[None]:
-    random = [layer for layer in module.modules() if isinstance(layer, RandomLayer)]
-    convolutions = [layer for layer in module.modules() if isinstance(layer, ConvPoolReLU2d)]
-    for layer in random:
-        layer.source = source
-    for layer in convolutions:
-        layer.compiled = False
+def _drawing_from(module: nn.Module, source: Source) -> Iterator[None]:
+    """Random layers draw from ``source`` in this block, and no layer is compiled."""
+    _draw_from(module, source)
     try:
         yield
     finally:
-        for layer in random:
-            layer.source = draw
-        for layer in convolutions:
-            layer.compiled = True
+        _draw_from(module, draw)
+
+
+def _draw_from(module: nn.Module, source: Source) -> None:
+    for layer in module.modules():
+        if isinstance(layer, RandomLayer):
+            layer.source = source
+        elif isinstance(layer, ConvPoolReLU2d):
+            layer.compiled = source is draw

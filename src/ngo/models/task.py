@@ -20,15 +20,20 @@ MakeBatch: TypeAlias = "Callable[[Dataset, Tensor, Tensor], Batch]"
 PerSample: TypeAlias = "Callable[[Any, Tensor], Tensor]"
 
 
+def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
+    """Normalised images, or unchanged float inputs, and their targets."""
+    return data.normalised(inputs), targets
+
+
 @dataclass(frozen=True)
 class Task:
     """What a model is trained for."""
 
-    # (data, inputs, targets) → the model's inputs, and the targets of loss and score.
-    batch: MakeBatch
-
     # (outputs, targets) → the loss of each sample [b].
     loss: PerSample
+
+    # (data, inputs, targets) → the model's inputs, and the targets of loss and score.
+    batch: MakeBatch = normalised_batch
 
     # (outputs, targets) → whether each sample [b] is correct, whose mean is the accuracy; or one
     # number for all of them. None if the task has no accuracy.
@@ -42,24 +47,12 @@ class Task:
     at_once: bool = False
 
 
-def normalised_batch(data: Dataset, inputs: Tensor, targets: Tensor) -> Batch:
-    """Normalised images, or unchanged float inputs, and their targets."""
-    return data.normalised(inputs), targets
-
-
-def task(
-    name: str,
-    *,
-    batch: MakeBatch = normalised_batch,
-    score: PerSample | None = None,
-    labelled: bool = True,
-    version: int = 1,
-) -> Callable[[PerSample], PerSample]:
-    """Register the decorated function as the loss of a task. The arguments are those of ``Task``.
+def task(name: str, *, version: int = 1, **facts: Any) -> Callable[[PerSample], PerSample]:
+    """Register the decorated function as the loss of a task. ``facts`` are those of ``Task``.
 
     ``version`` is raised when its results change.
     """
-    return registers(TASKS, name, lambda loss, _: Task(batch, loss, score, labelled), None, version)
+    return registers(TASKS, name, lambda loss, _: Task(loss, **facts), version=version)
 
 
 def over_tensors(call: Callable[..., Any], *outputs: Any) -> Any:

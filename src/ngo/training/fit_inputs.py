@@ -189,7 +189,7 @@ def dataset_of(
     X, y, X_test, y_test = (x.to(device, copy=True) for x in (X, y, X_test, y_test))
     data = Dataset(NAME, classes, X, y, X_test, y_test, mean=None, std=None)
     # It has no functions that read files.
-    source = Source(None, None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]
+    source = Source(None, len(X), tuple(X.shape[1:]), classes)  # type: ignore[arg-type]
     return data, source
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.parquet_columns import read_columns, write_groups
+from ngo.common.parquet_columns import read_columns, write_columns
 from ngo.common.registries import DATASETS, PARTITIONS
 from ngo.data.download import verify
 from ngo.data.loading import train_labels
@@ -39,7 +39,7 @@ def check_shares(specs: Iterable[RunSpec], root: Path) -> None:
     """
     drawn = [spec for spec in specs if PARTITIONS[spec.partition].smallest_share is None]
     there = [name for name in {spec.dataset for spec in drawn} if not verify(name, root)]
-    labels = {name: DATASETS[name].read_labels(root) for name in there}
+    labels = {name: DATASETS[name].labels(root) for name in there}
     shares: dict[str, tuple[int, int]] = {}
     for spec in drawn:
         if spec.dataset in labels:
@@ -53,7 +53,7 @@ def write(path: str | Path, specs: Sequence[RunSpec], root: Path) -> None:
     """Draw the partitions of ``specs``, and write them as parquet, a group of rows each."""
     labels = {name: train_labels(name, root) for name in {spec.dataset for spec in specs}}
     facts = {"partitions": [spec.partition_fields for spec in specs]}
-    write_groups(path, (_rows(spec, labels[spec.dataset], root) for spec in specs), facts)
+    write_columns(path, facts, (_rows(spec, labels[spec.dataset], root) for spec in specs))
 
 
 def _rows(spec: RunSpec, labels: np.ndarray, root: Path) -> dict[str, np.ndarray]:

@@ -206,7 +206,7 @@ def write_results(
     size = {**origin.samples, "parameters": parameters}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
-    write_columns(out / METRICS, metrics, {"run": spec.id, **values, **size})
+    write_columns(out / METRICS, {"run": spec.id, **values, **size}, [metrics])
     made_with = {"ngo": ngo.__version__, "python": platform.python_version()}
     made_with |= {**versions.installed(), "torch": torch.__version__, "kernels": about["kernels"]}
     record = {

@@ -41,7 +41,7 @@ def digits_images() -> tuple[np.ndarray, np.ndarray]:
 
 @dataset(
     "digits",
-    read_labels=lambda root: digits_table()[:TRAIN, 64].astype(np.int64),
+    read_labels=lambda root: digits_table()[:TRAIN, 64],
     train_samples=TRAIN,
     input_shape=(1, 28, 28),
     classes=10,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from glob import glob
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +32,6 @@ TEXT = 2**26  # bytes of a text file of the release, at most
 TRAIN, TEST = 100_000, 10_000  # images of the release
 SIDE = 64  # pixels
 
-# Pillow would start another program for a file that is PostScript, whatever its name is.
-FORMATS = ("JPEG",)
-
 _log = logging.getLogger("ngo")
 
 
@@ -45,11 +43,6 @@ class Images:
     train_labels: np.ndarray
     test: list[str]
     test_labels: np.ndarray
-
-    @property
-    def files(self) -> list[str]:
-        """All files, those for training first."""
-        return [*self.train, *self.test]
 
 
 def list_images(root: Path) -> Images:
@@ -66,8 +59,9 @@ def list_images(root: Path) -> Images:
         raise UserError(f"data.root: {str(listed)!r} lists {len(ids)} classes, not {CLASSES}")
     if odd := [wnid for wnid in ids if not re.fullmatch(r"\w+", wnid)]:
         raise UserError(f"data.root: {str(listed)!r}: {odd[0]!r} is no id.")
-    by_class = [_list_folder(folder, f"train/{wnid}/images") for wnid in ids]
-    test = _list_folder(folder, "val/images")
+    jpegs = partial(glob, root_dir=folder)  # no hidden files; none if the folder is absent
+    by_class = [sorted(jpegs(f"train/{wnid}/images/*.JPEG")) for wnid in ids]
+    test = sorted(jpegs("val/images/*.JPEG"))
     classes = {wnid: label for label, wnid in enumerate(ids)}
     annotations = folder / "val" / "val_annotations.txt"
     label_of = {}
@@ -114,13 +108,14 @@ def missing_images(root: Path) -> str | None:
 def read_tinyimagenet(root: Path) -> Arrays:
     """The images, kept as arrays in a file next to the folder until an image changes."""
     folder, images = root / FOLDER, list_images(root)
-    kept, content = root / f"{FOLDER}-3x{SIDE}x{SIDE}.npz", stamp(folder, images.files)
+    files, kept = [*images.train, *images.test], root / f"{FOLDER}-3x{SIDE}x{SIDE}.npz"
+    content = stamp(folder, files)
     try:
         arrays = read_arrays(kept, ("train", "test", "content"))
     except UserError:  # absent, or damaged
         arrays = {}
     if str(arrays.get("content")) != content:
-        _log.info(f"{FOLDER}: decoding {len(images.files):,} images")
+        _log.info(f"{FOLDER}: decoding {len(files):,} images")
         arrays = {name: decoded(folder, vars(images)[name]) for name in ("train", "test")}
         try:
             with atomic_file(kept, "data.root") as temporary:
@@ -154,7 +149,8 @@ def decoded(folder: Path, files: Sequence[str]) -> np.ndarray:
         for k, name in enumerate(bar):
             path = regular_file(folder / name, "data.root")
             try:
-                with Image.open(path, formats=FORMATS) as image:
+                # Pillow would start another program for PostScript, whatever the file's name is.
+                with Image.open(path, formats=("JPEG",)) as image:
                     array = np.asarray(image.convert("RGB"))
             except Exception as error:  # decoders raise errors of many types for damaged files
                 raise UserError(
@@ -165,12 +161,3 @@ def decoded(folder: Path, files: Sequence[str]) -> np.ndarray:
                 raise UserError(f"data.root: {str(path)!r} is {size}")
             pixels[k] = array.transpose(2, 0, 1)
     return pixels
-
-
-def _list_folder(folder: Path, below: str) -> list[str]:
-    """The JPEG files in a folder below ``folder``, sorted; none if the folder is absent."""
-    try:
-        names = os.listdir(folder / below)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(f"{below}/{name}" for name in names if name.endswith(".JPEG") and name[0] != ".")

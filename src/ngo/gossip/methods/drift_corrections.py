@@ -45,8 +45,9 @@ def exact_diffusion(step: Step) -> None:
 def _correct(step: Step, share: float) -> None:
     """x̂ = x − η g + η c;  x ← x̂ + s pulls(x̂);  c ← c + (s/η) pulls(x̂), with s = ``share``.
 
-    So η_t c^t is (η_t/η_(t−1)) (x^t − ψ^(t−1)), for the half step ψ^t = x^t − η_t g^t. c is over η,
-    so that a change of η leaves the workers where they are.
+    c accumulates the pulls. With the half step ψ^t = x^t − η_t g^t, it holds that
+    η_t c^t = (η_t/η_(t−1)) (x^t − ψ^(t−1)). Pulls are divided by η before they are added to c, so
+    that a change of η does not move the workers.
     """
     c = step.matrix("c")
     _descend_along(step, c)
@@ -112,9 +113,7 @@ def admm(step: Step) -> None:
 
 
 CHANCE = {
-    "exchange_probability": number(
-        "probability that the workers exchange in a step", 0.5, within(1e-6, 1)
-    )
+    "exchange_probability": number("probability of an exchange in a step", 0.5, within(1e-6, 1))
 }
 
 

@@ -215,13 +215,7 @@ def equal_shares(W: MixingMatrix) -> MixingMatrix:
 CLIQUE = {"clique": whole("consecutive workers that average their gradients", 10, at_least(1))}
 
 
-@method(
-    "clique_averaging",
-    fields=GOSSIP_FIELDS,
-    options=CLIQUE,
-    sends=("d", "d"),
-    **ONE_EXCHANGE,
-)
+@method("clique_averaging", fields=GOSSIP_FIELDS, options=CLIQUE, sends=("d", "d"), **ONE_EXCHANGE)
 def clique_averaging(step: Step) -> None:
     """Clique averaging (Bellet et al. 2022): x ← pull(x − η ḡ), with a clique's mean gradient ḡ.
 

@@ -124,10 +124,7 @@ def graph_file(n: int, graph: str) -> Edges:
 
 
 @topology(
-    "directed_graph_file",
-    directed=True,
-    options=GRAPH,
-    check=lambda n, graph: read(n, graph, True),
+    "directed_graph_file", directed=True, options=GRAPH, check=lambda n, graph: read(n, graph, True)
 )
 def directed_graph_file(n: int, graph: str) -> Edges:
     """A directed graph from a file."""
@@ -167,7 +164,7 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     if not len(graph):
         raise UserError(f"graph: {path!r} has no nodes; it must have one for each worker.")
     if graph.is_directed() != directed:
-        told = ("is undirected", "is directed")[graph.is_directed()]
-        needed = ("directed_graph_file", "graph_file")[directed]
-        raise UserError(f"graph: {path!r} {told}; it needs topology {needed!r}.")
+        kind = "undirected" if directed else "directed"
+        needed = "graph_file" if directed else "directed_graph_file"
+        raise UserError(f"graph: {path!r} is {kind}; it needs topology {needed!r}.")
     return numbered(graph, f"graph: {path!r}")

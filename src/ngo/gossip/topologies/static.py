@@ -72,21 +72,21 @@ def torus(n: int) -> Edges:
     return right + [(i, (i + columns) % n) for i in range(n)]
 
 
-def dimension(name: str, n: int) -> int:
+def dimension(n: int) -> int:
     """log₂ n; a UserError if it is not a whole number."""
     if n & (n - 1):
         below = 1 << (n.bit_length() - 1)
         raise UserError(
-            f"topology: {name!r} needs a power of 2, so workers can't be {n}; {below} and "
+            f"topology: a hypercube needs a power of 2, so workers can't be {n}; {below} and "
             f"{2 * below} are possible."
         )
     return n.bit_length() - 1
 
 
-@topology("hypercube", check=lambda n: dimension("hypercube", n))
+@topology("hypercube", check=dimension)
 def hypercube(n: int) -> Edges:
     """Workers whose numbers differ in one binary digit are neighbours; n is a power of 2."""
-    return [(i, i ^ 1 << k) for k in range(dimension("hypercube", n)) for i in range(n)]
+    return [(i, i ^ 1 << k) for k in range(dimension(n)) for i in range(n)]
 
 
 def digits(n: int) -> int:

@@ -57,11 +57,7 @@ def random_matching(n: int, generator: torch.Generator) -> Tensor:
     return torch.randperm(n, generator=generator)[: n - n % 2].view(-1, 2)
 
 
-@topology(
-    "alternating_matching",
-    period=lambda n: 3 if n % 2 else 2,
-    matching=True,
-)
+@topology("alternating_matching", period=lambda n: 3 if n % 2 else 2, matching=True)
 def alternating_matching(n: int, t: int) -> Edges:
     """The ring's edges as matchings, in turn: (0, 1), (2, 3), …, then (1, 2), (3, 4), ….
 
@@ -73,12 +69,7 @@ def alternating_matching(n: int, t: int) -> Edges:
     return [(i, (i + 1) % n) for i in range(first, n - n % 2, 2)]
 
 
-@topology(
-    "one_peer_exponential",
-    directed=True,
-    weighted=True,
-    period=digits,
-)
+@topology("one_peer_exponential", directed=True, weighted=True, period=digits)
 def one_peer_exponential(n: int, t: int) -> MixingMatrix:
     """The one-peer exponential graph (Ying et al. 2021): from i to i + 1, i + 2, i + 4, … in turn.
 
@@ -89,18 +80,13 @@ def one_peer_exponential(n: int, t: int) -> MixingMatrix:
     return MixingMatrix(n, workers, (workers - 2 ** (t % digits(n))) % n, half, half)
 
 
-@topology(
-    "one_peer_hypercube",
-    period=lambda n: dimension("one_peer_hypercube", n),
-    matching=True,
-    check=lambda n: dimension("one_peer_hypercube", n),
-)
+@topology("one_peer_hypercube", period=dimension, matching=True, check=dimension)
 def one_peer_hypercube(n: int, t: int) -> Edges:
     """The one-peer hypercube (Shi et al. 2016): the hypercube's edges as matchings, in turn.
 
     For n = 2^k, the pairs whose numbers differ in binary digit t mod k.
     """
-    digit = 1 << t % dimension("one_peer_hypercube", n)
+    digit = 1 << t % dimension(n)
     return [(i, i | digit) for i in range(n) if not i & digit]
 
 
@@ -113,12 +99,7 @@ def check_receivers(n: int, receivers: int) -> None:
         raise UserError(f"receivers: {receivers} is not possible for {n} workers; at most {n - 1}.")
 
 
-@topology(
-    "epidemic_out",
-    directed=True,
-    options=RECEIVERS,
-    check=check_receivers,
-)
+@topology("epidemic_out", directed=True, options=RECEIVERS, check=check_receivers)
 def epidemic_out(n: int, receivers: int, generator: torch.Generator) -> Tensor:
     """In each step each worker sends to s random others (EL-Local; de Vos et al. 2023).
 

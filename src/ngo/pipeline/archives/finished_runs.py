@@ -126,7 +126,7 @@ def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
 def write_run(folder: Path, run: FinishedRun) -> None:
     """Write the files of a run into ``folder``, in place of those of an earlier one."""
     run_folder.clear(folder)
-    write_columns(folder / run_folder.METRICS, run.columns, run.facts)
+    write_columns(folder / run_folder.METRICS, run.facts, [run.columns])
     record = {**run.record, run_folder.SUM: run_folder.sum_of(folder / run_folder.METRICS)}
     write_text(folder / run_folder.RECORD, FinishedRun(record, {}).record_text)
 
