@@ -142,23 +142,14 @@ def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
 
     A further column, ``chosen_by``, is True for the cells of ``CALIBRATED``.
     """
-    keys = ["dataset", "reading"]
-    rows = table[(table[keys] == [candidate[name] for name in keys]).all(axis=1)]
     wanted = [
         _key({**candidate, "half": half, "epochs": candidate[f"epochs_{half}"]}, *cell)
         for half in HALVES
         for cell in (*CALIBRATED, *CONFIRMED)
     ]
-    rows = rows[[key in wanted for key in _keys(rows)]]
+    rows = table[[key in wanted for key in _keys(table)]]
     cells = zip(rows["topology"], rows["method"], strict=True)
     return rows.assign(chosen_by=[cell in CALIBRATED for cell in cells])
-
-
-def nearest(table: pd.DataFrame) -> pd.DataFrame:
-    """For each cell of the paper, the trial that comes nearest to it: rows of ``accuracies``."""
-    gap = (table["measured"] - table["paper"]).abs()
-    order = table.assign(_gap=gap).dropna(subset="_gap").sort_values("_gap", kind="stable")
-    return order.drop_duplicates(["dataset", "half", "topology", "method"]).drop(columns="_gap")
 
 
 def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
@@ -172,7 +163,9 @@ def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     first = [cells_of(table, row) for _, row in ranked[ranked["rank"] == 1].iterrows()]
     chosen = pd.concat(first)[[*by, "measured", "std", "seeds"]]
     chosen = chosen.rename(columns={"measured": "candidate"})
-    best = nearest(table)[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
+    gaps = (table["measured"] - table["paper"]).abs().dropna().sort_values(kind="stable")
+    best = table.loc[gaps.index].drop_duplicates(by)
+    best = best[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
     both = best.rename(columns={"measured": "nearest"}).merge(chosen, on=by, how="left")
     order = {cell: k for k, cell in enumerate((*CALIBRATED, *CONFIRMED))}
     both["_cell"] = [order[cell] for cell in zip(both["topology"], both["method"], strict=True)]
