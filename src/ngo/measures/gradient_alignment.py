@@ -74,8 +74,7 @@ def _run_alignment(
 
     step = max(snapshots)
     population = restored(spec, snapshots[step])
-    chosen = drawn(options, spec, data, "alignment")
-    batch = population.task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
+    batch = population.task.batch(data, *drawn(options, spec, data, "alignment"))
     generator = torch_stream(options.seed, "alignment test")
     tests = torch.randperm(len(data.test_inputs), generator=generator)[: options.samples]
     tested = population.task.batch(data, data.test_inputs[tests], data.test_targets[tests])
