@@ -185,10 +185,7 @@ def hitting_table(metrics: Table, targets: Mapping[str, float], reference: str |
     criterion = comparisons.HITTING_TIME
     table["paper"] = comparisons.published_for(table, reference, criterion.published)
     by = [name for name in CELL if name != "method"]
-    wide = rows.pivot(index=[*by, "seed"], columns="method", values="first_hitting")
-    wide = wide.reindex(columns=["ngo", "gossip"])
-    either = wide[np.isfinite(wide).any(axis=1)]
-    medians = (either["ngo"] - either["gossip"]).groupby(level=by).median()
-    differences = medians.rename("ngo_minus_gossip").reset_index().assign(method="ngo")
-    table = table.merge(differences, on=[*CELL], how="left")
+    pairs = comparisons.paired(rows, by, "first_hitting", "ngo_minus_gossip")  # inf − inf is NaN
+    medians = pairs.groupby(by)["ngo_minus_gossip"].median().reset_index().assign(method="ngo")
+    table = table.merge(medians, on=[*CELL], how="left")
     return table.assign(measure=criterion.name)

@@ -205,10 +205,8 @@ _IMPLIED = {"local_rule": "sgd", "lr_schedule": "constant", "augmentation": "non
 
 def _plain(metrics: pd.DataFrame) -> pd.DataFrame:
     """``metrics`` with every field in ``VALUES``; p and γ where the paper's methods read them."""
-    runs = metrics.copy()
+    runs = metrics.reindex(columns=list(dict.fromkeys([*metrics, *VALUES])))
     for name in VALUES:
-        if name not in runs:
-            runs[name] = None
         runs[name] = runs[name].astype(object).where(runs[name].notna(), _IMPLIED.get(name))
     runs.loc[runs["method"] != "ngo", "p"] = None
     runs.loc[runs["method"] == "centralized", ["gamma", "topology"]] = None

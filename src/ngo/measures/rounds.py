@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,9 +81,10 @@ COLUMNS = (
 
 
 def _cases(options: RoundsOptions) -> Iterator[Facts]:
-    for kind, strength in _disturbances(options):
-        for mix in _mixes(options):
-            yield {"disturbance": kind, "strength": strength, **mix}
+    kinds = ("drift", "noise", "delay", "loss", "kept", "lie")
+    disturbances = [("none", 0), *((kind, x) for kind in kinds for x in getattr(options, kind))]
+    for (kind, strength), mix in product(disturbances, _mixes(options)):
+        yield {"disturbance": kind, "strength": strength, **mix}
 
 
 # No option names the attack of ``lie``.
@@ -107,13 +109,6 @@ def rounds_table(options: RoundsOptions, **case: Any) -> Table:
         seeds = range(options.seed, options.seed + options.trials)
         tables = [_measured(options, seed, **case) for seed in seeds]
     return pd.concat(tables, ignore_index=True)
-
-
-def _disturbances(options: RoundsOptions) -> Iterator[tuple[str, float]]:
-    yield "none", 0
-    for kind in ("drift", "noise", "delay", "loss", "kept", "lie"):
-        for strength in getattr(options, kind):
-            yield kind, strength
 
 
 def _mixes(options: RoundsOptions) -> Iterator[Facts]:

@@ -65,8 +65,6 @@ def _counts(rows: Table) -> Table:
 
 REFERENCE = "config/reference/tableS1_spectral_gap.csv"
 
-FORMS = ("un", "u(n-1)")
-
 CASE = ("topology", "n")
 
 
@@ -94,7 +92,7 @@ def smallest_gap(rows: Table, topology: str = "ring") -> Table:
 @quantity("random_degrees", example="{form: un}", cases=True)
 def random_degrees(rows: Table, form: str = "un") -> Table:
     """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
-    one_of("form", form, FORMS)
+    one_of("form", form, ("un", "u(n-1)"))
     table = rows[rows["topology"] == "random"].assign(form=form)
     expected = consensus.DEGREES[form](table["n"], table["u"])
     return cases(table, CASE, table["degree"], expected, consensus.is_degree(table, table["form"]))
@@ -170,12 +168,7 @@ def fisher_z(
 
 
 def _on_log_V(
-    rows: Table,
-    value: Value,
-    V: Value,
-    log: bool,
-    least: int,
-    number: Callable[[np.ndarray, np.ndarray], float],
+    rows: Table, value: Value, V: Value, log: bool, least: int, number: Callable[..., float]
 ) -> Scores:
     """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
 

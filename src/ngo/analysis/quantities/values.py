@@ -73,9 +73,7 @@ def _time_to(clock: str, column: str, unit: float) -> Callable[[Table, Table, fl
         return time_to(rows, target * unit, column, clock)
 
     target = "x" if unit == 1 else "x %"
-    read.__doc__ = (
-        f"The first {clock} at which {column} reaches {target}; linear between evaluations."
-    )
+    read.__doc__ = f"The first {clock} with {column} at {target}; linear between evaluations."
     return read
 
 
