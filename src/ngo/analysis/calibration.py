@@ -93,12 +93,12 @@ def candidates(table: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     ring = table[(table["method"] == "ngo") & (table["topology"] == "ring")]
-    gaps = [row["measured"] - row["paper"] for row in table.to_dict("records")]
-    lookup = dict(zip(_keys(table), gaps, strict=True))
+    lookup = dict(zip(_keys(table), table["measured"] - table["paper"], strict=True))
     for row in ring.to_dict("records"):
         entry = {name: row[name] for name in ("dataset", *VALUES, "reading", "half", "epochs")}
         for name, cells in (("calibrated", CALIBRATED), ("confirmed", CONFIRMED)):
-            entry[name] = rms(lookup.get(_key(row, *cell), np.nan) for cell in cells)
+            gaps = [lookup.get(_key(row, *cell), np.nan) for cell in cells]
+            entry[name] = float(np.sqrt(np.mean(np.square(gaps))))
         rows.append(entry)
     return pd.DataFrame(rows)
 
@@ -192,11 +192,6 @@ def training_in_words(trial: dict) -> str:
     )
     facts = [rule, f"η = {trial['lr']:g}", f"batch {trial['batch_size']}"]
     return ", ".join(filter(None, [*facts, schedule and f"{schedule} schedule", augmentation]))
-
-
-def rms(gaps: Iterable[float]) -> float:
-    """The root mean square; NaN if one of ``gaps`` is."""
-    return float(np.sqrt(np.mean(np.square(np.asarray(list(gaps), dtype=float)))))
 
 
 #: What a table without these columns means.

@@ -105,15 +105,8 @@ def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
         for keys, group in rows.groupby(by, dropna=False, sort=False):
             shown = group.loc[~group["diverged"], value].to_numpy(dtype=float)
             shown = shown[np.isfinite(shown)]
-            records.append(
-                {
-                    **dict(zip(by, keys, strict=True)),
-                    "value": value,
-                    **interval(shown, value),
-                    "seeds": len(shown),
-                    "diverged": len(group) - len(shown),
-                }
-            )
+            record = dict(zip(by, keys, strict=True)) | {"value": value, **interval(shown, value)}
+            records.append(record | {"seeds": len(shown), "diverged": len(group) - len(shown)})
     return pd.DataFrame(records)
 
 

@@ -90,14 +90,10 @@ def _run_alignment(
         cosines = torch.cosine_similarity(gradients, reference[None])
         norms = gradients.norm(dim=1) / reference.norm()
         scores = population.evaluate(*([tensor] for tensor in tested))
-        rows.append(
-            {
-                **{"scale": float(scale), "worker": range(MEAN, population.n)},
-                "V": float(synchronization_index(population.X)),
-                **{"cosine": cosines.numpy(), "relative_norm": norms.numpy()},
-                "accuracy": [scores.consensus_accuracy, *scores.worker_accuracies],
-            }
-        )
+        row = {"scale": float(scale), "worker": range(MEAN, population.n)}
+        row |= {"V": float(synchronization_index(population.X)), "cosine": cosines.numpy()}
+        accuracies = [scores.consensus_accuracy, *scores.worker_accuracies]
+        rows.append(row | {"relative_norm": norms.numpy(), "accuracy": accuracies})
     diverged = not bool(mean.isfinite().all())
     facts = {**facts, "step": step, "diverged": diverged, "samples": options.samples}
     return pd.concat([pd.DataFrame({**facts, **row}) for row in rows], ignore_index=True)

@@ -123,11 +123,8 @@ def measurement(
     check(right, "measurement", name, "use lower-case letters and digits")
     declared = fields_of(options)
     for option in dataclasses.fields(options):
-        if option.name not in declared:
-            raise UserError(
-                f"measurement: the option {option.name!r} of {name!r} is not declared; use number, "
-                f"whole or choice."
-            )
+        instead = f"declare this option of {name!r} with number, whole or choice"
+        check(option.name in declared, "measurement", option.name, instead)
 
     def register(measure: Measure) -> Measure:
         entry = Measurement(name, options, measure, **facts)

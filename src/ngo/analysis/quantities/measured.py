@@ -85,8 +85,7 @@ def smallest_gap(rows: Table, topology: str = "ring") -> Table:
     one_of("topology", topology, wide)
     others = wide.drop(columns=topology).min(axis=1)
     table = wide.reset_index().assign(topology=topology)
-    ours, others = wide[topology].reset_index(drop=True), others.reset_index(drop=True)
-    return cases(table, CASE, ours, others, ours < others)
+    return cases(table, CASE, wide[topology], others, wide[topology] < others)
 
 
 @quantity("random_degrees", example="{form: un}", cases=True)
