@@ -118,9 +118,9 @@ def steps_to_targets(metrics: Table, targets: Mapping[str, float]) -> Table:
     """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
 
     A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
-    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
-    the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
-    are a row of every method: one worker has no neighbour, and that is its training.
+    inf for a run that never gets there; ``speedup``, the steps with the fewest workers, of the same
+    method and seed, divided by ``steps``: 0 if these are inf, NaN if the fewest workers never get
+    there. A centralized run counts for every method, as the run of one worker.
     """
     last = final(metrics)
     check_apart(last, SIZES)
@@ -132,9 +132,9 @@ def steps_to_targets(metrics: Table, targets: Mapping[str, float]) -> Table:
         steps = last["run"].map(time_to(metrics, accuracy / 100, "consensus_accuracy", "step"))
         fewest = steps.where(last["workers"] == last["workers"].min())
         base = fewest.groupby([last["method"], last["seed"]]).transform("max")
-        found = {"steps": steps, "speedup": (base / steps).where(np.isfinite(base))}
+        measured = {"steps": steps, "speedup": (base / steps).where(np.isfinite(base))}
         known = {"target": name, "accuracy": accuracy, "base": base.notna()}
-        tables.append(last[[*SIZES, "seed"]].assign(**known, **found))
+        tables.append(last[[*SIZES, "seed"]].assign(**known, **measured))
     whole = pd.concat(tables, ignore_index=True)
     return whole.sort_values(["target", *SIZES, "seed"], kind="stable", ignore_index=True)
 

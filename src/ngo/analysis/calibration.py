@@ -48,11 +48,13 @@ def joined_trials(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     """Accuracies of all trials in percent, with the paper's: a row for each cell and number.
 
-    ``metrics`` are tidy metrics. Columns: ``cases.CELL``, ``half`` (iid or noniid), the fields in
-    ``VALUES`` (None where they have no meaning), ``epochs``, ``reading`` (of ``READINGS``),
-    ``measured`` (the mean over seeds), ``std``, ``seeds``, ``paper``. With a constant learning rate
-    every evaluation but the first is a trial of that number of epochs; with a schedule, only the
-    last. ``measured`` is NaN if a run has diverged by then.
+    ``metrics`` are tidy metrics. A trial is a number of epochs of one way of training. With a
+    constant learning rate, every evaluation but the first is a trial of its own; with a schedule,
+    only the last evaluation is one.
+
+    Columns: ``cases.CELL``, ``half`` (iid or noniid), the fields in ``VALUES`` (None where they
+    have no meaning), ``epochs``, ``reading`` (of ``READINGS``), ``measured`` (the mean over seeds;
+    NaN if a run has diverged by then), ``std``, ``seeds``, ``paper``.
 
     Raises a UserError for runs of one seed that differ in no column here.
     """

@@ -212,9 +212,9 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
-    training. The held-out accuracy is over the seeds that all values of a method have, as where the
-    judge chooses: a seed that was added for some of them does not count. Raises a UserError for
-    runs of one seed that differ in no column of the grid.
+    training. The held-out accuracy counts only seeds that were run at every p and γ of a method, as
+    in the judge's choice. Raises a UserError for runs of one seed that differ in no column of the
+    grid.
     """
     by = [*KEYS, *TUNED]
     last = final(metrics)

@@ -260,5 +260,5 @@ def spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
 
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan
-    found = spearmanr(x, y)
-    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))
+    test = spearmanr(x, y)
+    return float(test.statistic), max(float(test.pvalue), 2 / factorial(len(x)))

@@ -1,5 +1,5 @@
 """Quantities of measured tables: partitions, spectra, trajectories, runs against V, kept models,
-and rounds without learning; and numbers that gates ask for.
+and rounds without learning; and a number for gates.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def fisher_z(
 
     V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
     mean over training. Diverged runs and runs with V = 0 have no log V: they are left out, and the
-    verdict says how many. NaN for a seed with fewer than four other runs, or without a spread.
+    verdict says how many. NaN for a seed with fewer than four other runs, or whose runs are alike.
     ``minus`` is subtracted: z of the correlation to compare with.
     """
 
@@ -205,7 +205,7 @@ def alignment_slope(rows: Table, column: Column = "cosine") -> Numbers:
 
 @quantity("change_with_scale", unit="share of 1", example="{column: accuracy, minus: 0, of: 1}")
 def change_with_scale(rows: Table, column: Column, of: float, minus: float) -> Numbers:
-    """The workers' mean of a column at one scale of their spread − that at another, by seed."""
+    """The workers' mean of a column at one scale of their distances − that at another, by seed."""
 
     def change(table: Table) -> float:
         values = table.set_index("scale")[column]
@@ -266,7 +266,7 @@ def settled_ratio(
 ) -> Numbers:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
-    The best are found on half of the seeds, and the others compared
+    Half of the seeds choose the best, and the others are compared
     (``best_in_rounds.best_rows``). A mean over the situations (disturbance, strength, topology) in
     which both were measured. A seed in which one side diverged is ±inf, against it; one in which
     both did has no number.
