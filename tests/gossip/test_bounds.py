@@ -233,7 +233,7 @@ def test_sgd_equals_algorithm_1_term_by_term(settings):
     problem = gaussian_problem(2, 30, 3, noise=0.5, heterogeneity=1.0, seed=1)
     a = bounds.step_offset(problem.mu, problem.L)
     options = SimpleNamespace(sgd_gamma=1.0, batch_size=2, repeats=3, seed=5)
-    run = sgd(options, problem, 12, [1, 12], a=a, **settings)
+    run = sgd(options, problem, [1, 12], a=a, **settings)
     stream = numpy_stream(5, "batches")
     X = torch.zeros(3, 2, 3, dtype=torch.float64)
     total, S = torch.zeros(3, 3, dtype=torch.float64), 0.0

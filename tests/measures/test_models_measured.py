@@ -135,9 +135,9 @@ def test_the_hessian_of_a_small_network_is_the_dense_one():
         return nn.functional.cross_entropy(hidden @ B.view(3, 5).T + b, y)
 
     H = torch.autograd.functional.hessian(by_hand, loss.mean)
-    v = torch.randn(loss.d, dtype=torch.float64)
+    v = torch.randn(len(loss.mean), dtype=torch.float64)
     assert torch.allclose(loss.hessian_product(v), H @ v, rtol=1e-9, atol=1e-12)
-    actual = largest_eigenvalue(loss.hessian_product, loss.d, 1e-8)
+    actual = largest_eigenvalue(loss.hessian_product, len(loss.mean), 1e-8)
     assert actual == pytest.approx(float(torch.linalg.eigvalsh(H)[-1]), rel=1e-6)
     assert loss.at(loss.mean) == pytest.approx(float(by_hand(loss.mean)))
     assert model.training

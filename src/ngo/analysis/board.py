@@ -143,8 +143,8 @@ def setting_facts(setting: str, runs: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _evidence(found: Scores) -> dict:
-    known = evidence(found.numbers.to_numpy(dtype=float), Expectation("above", 0))
+def _evidence(scores: Scores) -> dict:
+    known = evidence(scores.numbers.to_numpy(dtype=float), Expectation("above", 0))
     low, high = known.interval(ALPHA)
     return {"estimate": known.estimate, "low": low, "high": high, "seeds": known.pairs}
 

@@ -118,9 +118,9 @@ def steps_to_targets(metrics: Table, targets: Mapping[str, float]) -> Table:
     """The steps after which each run reaches each of ``targets``, accuracies in percent by name.
 
     A row for each run and target. Columns: target, accuracy, method, workers, seed; ``steps``,
-    inf for a run that never gets there; ``speedup``, the steps of the same method and seed with
-    the fewest workers over these, 0 for inf, NaN if the fewest never get there. Centralized runs
-    are a row of every method: one worker has no neighbour, and that is its training.
+    inf for a run that never gets there; ``speedup``, the steps with the fewest workers, of the same
+    method and seed, divided by ``steps``: 0 if these are inf, NaN if the fewest workers never get
+    there. A centralized run counts for every method, as the run of one worker.
     """
     last = final(metrics)
     check_apart(last, SIZES)
@@ -132,9 +132,9 @@ def steps_to_targets(metrics: Table, targets: Mapping[str, float]) -> Table:
         steps = last["run"].map(time_to(metrics, accuracy / 100, "consensus_accuracy", "step"))
         fewest = steps.where(last["workers"] == last["workers"].min())
         base = fewest.groupby([last["method"], last["seed"]]).transform("max")
-        found = {"steps": steps, "speedup": (base / steps).where(np.isfinite(base))}
+        measured = {"steps": steps, "speedup": (base / steps).where(np.isfinite(base))}
         known = {"target": name, "accuracy": accuracy, "base": base.notna()}
-        tables.append(last[[*SIZES, "seed"]].assign(**known, **found))
+        tables.append(last[[*SIZES, "seed"]].assign(**known, **measured))
     whole = pd.concat(tables, ignore_index=True)
     return whole.sort_values(["target", *SIZES, "seed"], kind="stable", ignore_index=True)
 
@@ -185,10 +185,7 @@ def hitting_table(metrics: Table, targets: Mapping[str, float], reference: str |
     criterion = comparisons.HITTING_TIME
     table["paper"] = comparisons.published_for(table, reference, criterion.published)
     by = [name for name in CELL if name != "method"]
-    wide = rows.pivot(index=[*by, "seed"], columns="method", values="first_hitting")
-    wide = wide.reindex(columns=["ngo", "gossip"])
-    either = wide[np.isfinite(wide).any(axis=1)]
-    medians = (either["ngo"] - either["gossip"]).groupby(level=by).median()
-    differences = medians.rename("ngo_minus_gossip").reset_index().assign(method="ngo")
-    table = table.merge(differences, on=[*CELL], how="left")
+    pairs = comparisons.paired(rows, by, "first_hitting", "ngo_minus_gossip")  # inf − inf is NaN
+    medians = pairs.groupby(by)["ngo_minus_gossip"].median().reset_index().assign(method="ngo")
+    table = table.merge(medians, on=[*CELL], how="left")
     return table.assign(measure=criterion.name)

@@ -48,11 +48,13 @@ def joined_trials(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 def accuracies(metrics: pd.DataFrame, reference: str | Path) -> pd.DataFrame:
     """Accuracies of all trials in percent, with the paper's: a row for each cell and number.
 
-    ``metrics`` are tidy metrics. Columns: ``cases.CELL``, ``half`` (iid or noniid), the fields in
-    ``VALUES`` (None where they have no meaning), ``epochs``, ``reading`` (of ``READINGS``),
-    ``measured`` (the mean over seeds), ``std``, ``seeds``, ``paper``. With a constant learning rate
-    every evaluation but the first is a trial of that number of epochs; with a schedule, only the
-    last. ``measured`` is NaN if a run has diverged by then.
+    ``metrics`` are tidy metrics. A trial is a number of epochs of one way of training. With a
+    constant learning rate, every evaluation but the first is a trial of its own; with a schedule,
+    only the last evaluation is one.
+
+    Columns: ``cases.CELL``, ``half`` (iid or noniid), the fields in ``VALUES`` (None where they
+    have no meaning), ``epochs``, ``reading`` (of ``READINGS``), ``measured`` (the mean over seeds;
+    NaN if a run has diverged by then), ``std``, ``seeds``, ``paper``.
 
     Raises a UserError for runs of one seed that differ in no column here.
     """
@@ -93,12 +95,12 @@ def candidates(table: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     ring = table[(table["method"] == "ngo") & (table["topology"] == "ring")]
-    gaps = [row["measured"] - row["paper"] for row in table.to_dict("records")]
-    lookup = dict(zip(_keys(table), gaps, strict=True))
+    lookup = dict(zip(_keys(table), table["measured"] - table["paper"], strict=True))
     for row in ring.to_dict("records"):
         entry = {name: row[name] for name in ("dataset", *VALUES, "reading", "half", "epochs")}
         for name, cells in (("calibrated", CALIBRATED), ("confirmed", CONFIRMED)):
-            entry[name] = rms(lookup.get(_key(row, *cell), np.nan) for cell in cells)
+            gaps = [lookup.get(_key(row, *cell), np.nan) for cell in cells]
+            entry[name] = float(np.sqrt(np.mean(np.square(gaps))))
         rows.append(entry)
     return pd.DataFrame(rows)
 
@@ -142,23 +144,14 @@ def cells_of(table: pd.DataFrame, candidate: pd.Series) -> pd.DataFrame:
 
     A further column, ``chosen_by``, is True for the cells of ``CALIBRATED``.
     """
-    keys = ["dataset", "reading"]
-    rows = table[(table[keys] == [candidate[name] for name in keys]).all(axis=1)]
     wanted = [
         _key({**candidate, "half": half, "epochs": candidate[f"epochs_{half}"]}, *cell)
         for half in HALVES
         for cell in (*CALIBRATED, *CONFIRMED)
     ]
-    rows = rows[[key in wanted for key in _keys(rows)]]
+    rows = table[[key in wanted for key in _keys(table)]]
     cells = zip(rows["topology"], rows["method"], strict=True)
     return rows.assign(chosen_by=[cell in CALIBRATED for cell in cells])
-
-
-def nearest(table: pd.DataFrame) -> pd.DataFrame:
-    """For each cell of the paper, the trial that comes nearest to it: rows of ``accuracies``."""
-    gap = (table["measured"] - table["paper"]).abs()
-    order = table.assign(_gap=gap).dropna(subset="_gap").sort_values("_gap", kind="stable")
-    return order.drop_duplicates(["dataset", "half", "topology", "method"]).drop(columns="_gap")
 
 
 def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
@@ -172,7 +165,9 @@ def each_cell(table: pd.DataFrame, ranked: pd.DataFrame) -> pd.DataFrame:
     first = [cells_of(table, row) for _, row in ranked[ranked["rank"] == 1].iterrows()]
     chosen = pd.concat(first)[[*by, "measured", "std", "seeds"]]
     chosen = chosen.rename(columns={"measured": "candidate"})
-    best = nearest(table)[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
+    gaps = (table["measured"] - table["paper"]).abs().dropna().sort_values(kind="stable")
+    best = table.loc[gaps.index].drop_duplicates(by)
+    best = best[[*by, "paper", "measured", *VALUES, "reading", "epochs"]]
     both = best.rename(columns={"measured": "nearest"}).merge(chosen, on=by, how="left")
     order = {cell: k for k, cell in enumerate((*CALIBRATED, *CONFIRMED))}
     both["_cell"] = [order[cell] for cell in zip(both["topology"], both["method"], strict=True)]
@@ -201,21 +196,14 @@ def training_in_words(trial: dict) -> str:
     return ", ".join(filter(None, [*facts, schedule and f"{schedule} schedule", augmentation]))
 
 
-def rms(gaps: Iterable[float]) -> float:
-    """The root mean square; NaN if one of ``gaps`` is."""
-    return float(np.sqrt(np.mean(np.square(np.asarray(list(gaps), dtype=float)))))
-
-
 #: What a table without these columns means.
 _IMPLIED = {"local_rule": "sgd", "lr_schedule": "constant", "augmentation": "none"}
 
 
 def _plain(metrics: pd.DataFrame) -> pd.DataFrame:
     """``metrics`` with every field in ``VALUES``; p and γ where the paper's methods read them."""
-    runs = metrics.copy()
+    runs = metrics.reindex(columns=list(dict.fromkeys([*metrics, *VALUES])))
     for name in VALUES:
-        if name not in runs:
-            runs[name] = None
         runs[name] = runs[name].astype(object).where(runs[name].notna(), _IMPLIED.get(name))
     runs.loc[runs["method"] != "ngo", "p"] = None
     runs.loc[runs["method"] == "centralized", ["gamma", "topology"]] = None

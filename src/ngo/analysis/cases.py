@@ -42,11 +42,8 @@ def cases(metrics: pd.DataFrame) -> pd.Series:
     for name in known:
         if (more := len(values[[*chosen, name]].drop_duplicates())) > count:
             chosen, count = [*chosen, name], more
-    told = []
-    for name in chosen or ["method"]:
-        named = _shared(name, values)
-        told.append([_told(name, value, named=named) for value in values[name]])
-    names = [", ".join(filter(None, row)) for row in zip(*told, strict=True)]
+    parts = [_in_words(name, values) for name in chosen or ["method"]]
+    names = [", ".join(filter(None, row)) for row in zip(*parts, strict=True)]
     return pd.Series(names, values.index)
 
 
@@ -65,8 +62,9 @@ def _shared(name: str, values: pd.DataFrame) -> bool:
     )
 
 
-def _told(name: str, value: str, *, named: bool) -> str:
+def _in_words(name: str, values: pd.DataFrame) -> list[str]:
     """``ring`` for a name, ``p = 0.9`` for a number, nothing for a field that has no value."""
-    if value and FIELDS[name].kind in (int, float):
-        value, named = f"{float(value):g}", True
-    return f"{name} = {value}".replace("_", " ") if value and named else value.replace("_", " ")
+    numeric = FIELDS[name].kind in (int, float)
+    start = f"{name} = " if numeric or _shared(name, values) else ""
+    shown = [f"{float(value):g}" if value and numeric else value for value in values[name]]
+    return [(start + value).replace("_", " ") if value else "" for value in shown]

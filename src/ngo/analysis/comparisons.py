@@ -36,11 +36,6 @@ class Criterion:
     #: Decimals of our printed numbers and of the paper's.
     digits: tuple[int, int] = (2, 2)
 
-    @property
-    def compared(self) -> str:
-        """The value that claims are about: ``consensus`` if there is one, otherwise ``workers``."""
-        return "consensus" if self.consensus else "workers"
-
 
 ACCURACY = Criterion(
     "test accuracy (%)", "consensus_accuracy", "workers_accuracy_mean", "test_accuracy_percent", 100
@@ -166,7 +161,8 @@ def comparison_table(
         table["paper"] = published_for(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
         table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
-        difference = ngo_minus_gossip(values, criterion.compared).assign(method="ngo")
+        compared = "consensus" if criterion.consensus else "workers"
+        difference = ngo_minus_gossip(values, compared).assign(method="ngo")
         table = table.merge(difference, on=KEYS, how="left")
         tables.append(table.merge(counts.reset_index(), on=KEYS, how="left"))
     return pd.concat(tables, ignore_index=True)
@@ -179,11 +175,14 @@ def ngo_minus_gossip(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     so the difference is due to the methods. A seed with one of the two alone is left out.
     """
     by = [*HALVES, "topology"]
-    return over_seeds(_paired(rows, by, value, "ngo_minus_gossip"), by, "ngo_minus_gossip")
+    return over_seeds(paired(rows, by, value, "ngo_minus_gossip"), by, "ngo_minus_gossip")
 
 
-def _paired(rows: pd.DataFrame, by: list[str], value: str, name: str) -> pd.DataFrame:
-    """NGO − gossip of ``value`` in the column ``name``, by group ``by`` and seed."""
+def paired(rows: pd.DataFrame, by: list[str], value: str, name: str) -> pd.DataFrame:
+    """NGO − gossip of ``value`` in the column ``name``, by group ``by`` and seed.
+
+    A seed with one of the two alone is left out.
+    """
     wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
     wide = wide.reindex(columns=["ngo", "gossip"])
     both = rows.groupby([*by, "seed"])["method"].nunique().reindex(wide.index) == 2
@@ -198,7 +197,7 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """
     rows = runs[runs["method"].isin(["gossip", "ngo"])]
     rows = rows.assign(value=rows[value].where(~rows["diverged"]))
-    pairs = _paired(rows, by, "value", "difference")
+    pairs = paired(rows, by, "value", "difference")
     name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
     return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
 
@@ -213,9 +212,9 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
-    training. The held-out accuracy is over the seeds that all values of a method have, as where the
-    judge chooses: a seed that was added for some of them does not count. Raises a UserError for
-    runs of one seed that differ in no column of the grid.
+    training. The held-out accuracy counts only seeds that were run at every p and γ of a method, as
+    in the judge's choice. Raises a UserError for runs of one seed that differ in no column of the
+    grid.
     """
     by = [*KEYS, *TUNED]
     last = final(metrics)

@@ -44,13 +44,12 @@ def of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Num
     NaN also for runs whose graph changes by a schedule.
     """
     by_graph: dict[object, float] = {}
-    numbers = {}
+    numbers = dict.fromkeys(last["run"], math.nan)
     for _, row in last.iterrows():
         run = known_fields(row)
         fields = SimpleNamespace(**{"topology": None, **run})
         names = list(topologies(fields))
         if len(names) != 1:
-            numbers[row["run"]] = math.nan
             continue
         n = run["workers"]
         read = ("weights", *TOPOLOGIES[names[0]].fields)

@@ -63,7 +63,7 @@ def nearest_universes(reached: pd.DataFrame, printed: pd.Series, runs: pd.DataFr
         best = choosing.idxmin()
         values = runs[runs["universe"] == best].filter(like="universe_").iloc[0]
         values = values.drop(columns(dict.fromkeys(DERIVED)), errors="ignore")
-        told = [f"{spoken(key.removeprefix('universe_'))} {value}" for key, value in values.items()]
+        said = [f"{spoken(key.removeprefix('universe_'))} {value}" for key, value in values.items()]
         rows.append(
             {
                 "chosen_by": ", ".join(map(_name, chosen_by)),
@@ -74,7 +74,7 @@ def nearest_universes(reached: pd.DataFrame, printed: pd.Series, runs: pd.DataFr
                 "least_confirmed": confirming.min(),
                 "cells_met": count[best],
                 "most_cells_met": count.max(),
-                "values": ", ".join(told),
+                "values": ", ".join(said),
             }
         )
     return rows

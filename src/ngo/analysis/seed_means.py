@@ -100,7 +100,14 @@ def points(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame
     occurs twice in a group.
     """
     check_apart(rows, by)
-    return _means(rows, by, values)
+    records = []
+    for value in values:
+        for keys, group in rows.groupby(by, dropna=False, sort=False):
+            shown = group.loc[~group["diverged"], value].to_numpy(dtype=float)
+            shown = shown[np.isfinite(shown)]
+            record = dict(zip(by, keys, strict=True)) | {"value": value, **interval(shown, value)}
+            records.append(record | {"seeds": len(shown), "diverged": len(group) - len(shown)})
+    return pd.DataFrame(records)
 
 
 def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd.DataFrame:
@@ -111,7 +118,7 @@ def along(metrics: pd.DataFrame, by: list[str], x: str, values: list[str]) -> pd
     """
     check_apart(metrics.drop_duplicates("run"), by)
     rows = metrics.assign(evaluation=metrics.groupby("run").cumcount())
-    table = _means(rows, [*by, "evaluation"], values)
+    table = points(rows, [*by, "evaluation"], values)
     mean_x = rows.groupby([*by, "evaluation"], dropna=False)[x].mean().rename(x).reset_index()
     runs = rows.groupby(by, dropna=False)["run"].nunique().rename("runs").reset_index()
     table = table.merge(mean_x, on=[*by, "evaluation"], how="left").merge(runs, on=by, how="left")
@@ -134,24 +141,6 @@ def together(*tables: pd.DataFrame, **parts: pd.DataFrame) -> pd.DataFrame:
 def part(numbers: pd.DataFrame, name: str) -> pd.DataFrame:
     """The rows of one of the parts that ``together`` has joined."""
     return numbers[numbers["part"] == name].reset_index(drop=True)
-
-
-def _means(rows: pd.DataFrame, by: list[str], values: list[str]) -> pd.DataFrame:
-    records = []
-    for value in values:
-        for keys, group in rows.groupby(by, dropna=False, sort=False):
-            shown = group.loc[~group["diverged"], value].to_numpy(dtype=float)
-            shown = shown[np.isfinite(shown)]
-            records.append(
-                {
-                    **dict(zip(by, keys, strict=True)),
-                    "value": value,
-                    **interval(shown, value),
-                    "seeds": len(shown),
-                    "diverged": len(group) - len(shown),
-                }
-            )
-    return pd.DataFrame(records)
 
 
 def interval(values: np.ndarray, name: str) -> dict[str, float]:
@@ -271,5 +260,5 @@ def spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
 
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan
-    found = spearmanr(x, y)
-    return float(found.statistic), max(float(found.pvalue), 2 / factorial(len(x)))
+    test = spearmanr(x, y)
+    return float(test.statistic), max(float(test.pvalue), 2 / factorial(len(x)))

@@ -99,7 +99,7 @@ def _command(entry: Measurement) -> click.Command:
         started = datetime.now(UTC)
         chosen = entry.options(**{name: values.pop(name) for name in known})
         with _inputs(entry, values) as inputs:
-            table = entry.measure(chosen, **inputs)
+            table = entry.table(chosen, **inputs)
         from ngo.analysis.table_files import write
 
         write(table, out, started)
@@ -121,7 +121,7 @@ def _command(entry: Measurement) -> click.Command:
 
 @contextmanager
 def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The arguments of ``entry.measure`` after the options; the device is in use meanwhile."""
+    """The arguments of ``entry.table`` after the options; the device is in use meanwhile."""
     if "data_root" in values:
         values["data_root"] = download.data_root(values["data_root"])
     if "device" not in values:

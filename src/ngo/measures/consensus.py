@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
 from ngo.common.lazy import Table, pd, torch
@@ -12,7 +11,7 @@ from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import simulate
 from ngo.gossip.schedule import Mixing
-from ngo.measures.measurement import Case, measured, measurement
+from ngo.measures.measurement import Facts, measurement
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,12 @@ class ConsensusOptions:
 COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")
 
 
-def _cases(options: ConsensusOptions) -> Iterator[Case]:
-    for p in options.p:
-        for delay in options.delay:
-            yield Case({"p": p, "delay": delay}, partial(_measured, options, p, delay))
+def _cases(options: ConsensusOptions) -> Iterator[Facts]:
+    return ({"p": p, "delay": delay} for p in options.p for delay in options.delay)
 
 
 @measurement("consensus", ConsensusOptions, columns=COLUMNS, cases=_cases)
-def consensus_table(options: ConsensusOptions) -> Table:
+def consensus_table(options: ConsensusOptions, p: float, delay: int) -> Table:
     """Simulate consensus with no learning.
 
     All cases start from the same Gaussian state. The table has a row for each --p, --delay, round
@@ -52,10 +49,6 @@ def consensus_table(options: ConsensusOptions) -> Table:
     Follow ten workers on a ring, with linear gossip and with φ_p:
       ngo consensus --p 1 --p 0.75 --rounds 50 --out consensus.parquet
     """
-    return measured(_cases(options))
-
-
-def _measured(options: ConsensusOptions, p: float, delay: int) -> Table:
     n, seed = options.workers, options.seed
     X0 = torch.randn(n, 1, generator=torch_stream(seed, "states"), dtype=torch.float64)
     mixing = Mixing(options.topology, n, options, torch_stream(seed, "graphs"))

@@ -74,8 +74,7 @@ def _run_alignment(
 
     step = max(snapshots)
     population = restored(spec, snapshots[step])
-    chosen = drawn(options, spec, data, "alignment")
-    batch = population.task.batch(data, data.train_inputs[chosen], data.train_targets[chosen])
+    batch = population.task.batch(data, *drawn(options, spec, data, "alignment"))
     generator = torch_stream(options.seed, "alignment test")
     tests = torch.randperm(len(data.test_inputs), generator=generator)[: options.samples]
     tested = population.task.batch(data, data.test_inputs[tests], data.test_targets[tests])
@@ -91,14 +90,10 @@ def _run_alignment(
         cosines = torch.cosine_similarity(gradients, reference[None])
         norms = gradients.norm(dim=1) / reference.norm()
         scores = population.evaluate(*([tensor] for tensor in tested))
-        rows.append(
-            {
-                **{"scale": float(scale), "worker": range(MEAN, population.n)},
-                "V": float(synchronization_index(population.X)),
-                **{"cosine": cosines.numpy(), "relative_norm": norms.numpy()},
-                "accuracy": [scores.consensus_accuracy, *scores.worker_accuracies],
-            }
-        )
+        row = {"scale": float(scale), "worker": range(MEAN, population.n)}
+        row |= {"V": float(synchronization_index(population.X)), "cosine": cosines.numpy()}
+        accuracies = [scores.consensus_accuracy, *scores.worker_accuracies]
+        rows.append(row | {"relative_norm": norms.numpy(), "accuracy": accuracies})
     diverged = not bool(mean.isfinite().all())
     facts = {**facts, "step": step, "diverged": diverged, "samples": options.samples}
     return pd.concat([pd.DataFrame({**facts, **row}) for row in rows], ignore_index=True)

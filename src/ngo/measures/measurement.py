@@ -13,6 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 
 Measure = Callable[..., Table]
 
+#: The value of each column that tells the rows of a case from those of other cases.
+Facts = Mapping[str, Any]
+
 
 @dataclass(frozen=True)
 class Case:
     """A part of a measurement that can be measured without the others."""
 
-    #: The value of each column that tells its rows from those of other cases.
-    facts: Mapping[str, object]
+    facts: Facts
     #: Returns its rows.
     measure: Callable[[], Table]
 
@@ -51,7 +54,7 @@ class Measurement:
     options: type
     #: ``measure(options)`` returns the table. A measurement of kept models is called with
     #: ``models`` (paths) and ``data_root`` too; one with run fields, with ``make_run``,
-    #: ``data_root`` and ``device``.
+    #: ``data_root`` and ``device``; one with ``cases``, with the facts of the case to measure.
     measure: Measure
     #: Whether it reads the models that the training experiment of the same name kept.
     on_models: bool = False
@@ -65,9 +68,9 @@ class Measurement:
     #: Folders and files of the packages that compute it, beside its own file and those of all
     #: measurements (``pipeline.staleness``): if their bytes change, it is measured again.
     code: tuple[str, ...] = ()
-    #: ``cases(options)`` returns the cases of the table in the order of its rows, if they can be
-    #: measured one by one.
-    cases: Callable[..., Iterable[Case]] | None = None
+    #: ``cases(options)`` returns the facts of each case of the table in the order of its rows, if
+    #: cases can be measured one by one.
+    cases: Callable[..., Iterable[Facts]] | None = None
 
     @property
     def help(self) -> str:
@@ -79,11 +82,15 @@ class Measurement:
         of_runs = FIELDS if self.on_models or self.run_fields else ()
         return {*self.columns, *fields_of(self.options), *of_runs} if self.columns else set()
 
-    def parts(self, options: object) -> list[Case]:
+    def parts(self, options: object, **inputs: object) -> list[Case]:
         """The cases of the table for ``options``; one for the whole table if it has none."""
-        if self.cases is None:
-            return [Case({}, lambda: self.measure(options))]
-        return list(self.cases(options))
+        cases = self.cases(options) if self.cases else [{}]
+        return [Case(of, partial(self.measure, options, **of, **inputs)) for of in cases]
+
+    def table(self, options: object, **inputs: object) -> Table:
+        """The rows of all cases; ``inputs`` are what ``measure`` needs beside the options."""
+        tables = [case.measure() for case in self.parts(options, **inputs)]
+        return pd.concat(tables, ignore_index=True)
 
     def read(self, key: str, entry: Mapping[str, object]) -> Any:
         """The options in a config's entry; a UserError, under ``key``, for the first mistake.
@@ -104,6 +111,8 @@ def measurement(
 ) -> Callable[[Measure], Measure]:
     """Register a function as a measurement.
 
+    A function that measures one of several ``cases`` becomes one that measures the whole table.
+
     ``facts`` are further fields of ``Measurement``: ``on_models``, ``run_fields``, ``exclusive``,
     ``columns``, ``code`` and ``cases``.
 
@@ -114,22 +123,15 @@ def measurement(
     check(right, "measurement", name, "use lower-case letters and digits")
     declared = fields_of(options)
     for option in dataclasses.fields(options):
-        if option.name not in declared:
-            raise UserError(
-                f"measurement: the option {option.name!r} of {name!r} is not declared; use number, "
-                f"whole or choice."
-            )
+        instead = f"declare this option of {name!r} with number, whole or choice"
+        check(option.name in declared, "measurement", option.name, instead)
 
     def register(measure: Measure) -> Measure:
-        MEASUREMENTS.add(name, Measurement(name, options, measure, **facts), measure, version)
-        return measure
+        entry = Measurement(name, options, measure, **facts)
+        MEASUREMENTS.add(name, entry, measure, version)
+        return update_wrapper(partial(entry.table), measure) if entry.cases else measure
 
     return register
-
-
-def measured(cases: Iterable[Case]) -> Table:
-    """The rows of all cases."""
-    return pd.concat([case.measure() for case in cases], ignore_index=True)
 
 
 # What measurements of kept models share: the files of runs, and the samples that are drawn.
@@ -150,11 +152,12 @@ def kept(models: Sequence[Path], data_root: Path) -> Iterator[Kept]:
         yield spec, snapshots, data, facts
 
 
-def drawn(options: Any, spec: RunSpec, data: Dataset, stream: str) -> Tensor:
-    """The numbers of ``samples`` training samples; a UserError if the data have fewer."""
+def drawn(options: Any, spec: RunSpec, data: Dataset, stream: str) -> tuple[Tensor, Tensor]:
+    """Inputs and targets of ``samples`` training samples; a UserError if the data have fewer."""
     m = len(data.train_inputs)
     if options.samples > m:
         raise UserError(
             f"samples: {options.samples} is more than {spec.dataset}'s {m} training samples."
         )
-    return torch.randperm(m, generator=torch_stream(options.seed, stream))[: options.samples]
+    chosen = torch.randperm(m, generator=torch_stream(options.seed, stream))[: options.samples]
+    return data.train_inputs[chosen], data.train_targets[chosen]

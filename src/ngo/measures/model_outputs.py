@@ -120,10 +120,8 @@ def _expected(logits: Tensor) -> Tensor:
 def _pixels(images: Tensor, kind: str, worker: int) -> Table:
     names = ["image", "channel", "row", "column"]
     index = pd.MultiIndex.from_product(map(range, images.shape), names=names)
-    table = index.to_frame(index=False).assign(value=images.numpy().ravel())
-    table.insert(0, "kind", kind)
-    table.insert(1, "worker", worker)
-    return table
+    places = index.to_frame(index=False)
+    return pd.DataFrame({"kind": kind, "worker": worker, **places, "value": images.numpy().ravel()})
 
 
 def _predictions(modules: list[nn.Module], data: Dataset, options: SamplesOptions) -> Table:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import dataclass
+from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, Round, disturbed_rounds
 from ngo.gossip.schedule import Mixing
-from ngo.measures.measurement import Case, measured, measurement
+from ngo.measures.measurement import Facts, measurement
 from ngo.native.threads import one_intra_op_thread
 from verdicts.registry import UserError
 
@@ -73,32 +74,22 @@ class RoundsOptions:
             raise UserError(f"early: {self.early} must be {self.rounds} (rounds) or less.")
 
 
-@dataclass(frozen=True)
-class Mix:
-    """How workers mix."""
-
-    topology: str
-    coupling: str
-    p: float
-    gamma: float
-
-
 COLUMNS = (
     *("disturbance", "strength", "coupling", "topology", "workers", "p", "gamma", "seed", "early"),
     *("V_early", "V_settled", "round", "messages", "V"),
 )
 
 
-def _cases(options: RoundsOptions) -> Iterator[Case]:
-    for kind, strength in _disturbances(options):
-        for mix in _mixes(options):
-            facts = {"disturbance": kind, "strength": strength, **asdict(mix)}
-            yield Case(facts, partial(_case_rows, options, mix, kind, strength))
+def _cases(options: RoundsOptions) -> Iterator[Facts]:
+    kinds = ("drift", "noise", "delay", "loss", "kept", "lie")
+    disturbances = [("none", 0), *((kind, x) for kind in kinds for x in getattr(options, kind))]
+    for (kind, strength), mix in product(disturbances, _mixes(options)):
+        yield {"disturbance": kind, "strength": strength, **mix}
 
 
 # No option names the attack of ``lie``.
 @measurement("rounds", RoundsOptions, columns=COLUMNS, cases=_cases, code=("ngo/gossip/attack.py",))
-def rounds_table(options: RoundsOptions) -> Table:
+def rounds_table(options: RoundsOptions, **case: Any) -> Table:
     r"""Measure how fast and how far workers agree without learning, for each coupling.
 
     All start from the same Gaussian state. Cases are the combinations of --topology, --coupling,
@@ -114,24 +105,14 @@ def rounds_table(options: RoundsOptions) -> Table:
       ngo rounds --workers 8 --p 1 --p 0.75 --gamma 0.3 --delay 2 \
         --rounds 60 --trials 2 --out rounds.parquet
     """
-    return measured(_cases(options))
-
-
-def _case_rows(options: RoundsOptions, mix: Mix, kind: str, strength: float) -> Table:
     with one_intra_op_thread():
         seeds = range(options.seed, options.seed + options.trials)
-        tables = [_measured(options, mix, kind, strength, seed) for seed in seeds]
+        tables = [_measured(options, seed, **case) for seed in seeds]
     return pd.concat(tables, ignore_index=True)
 
 
-def _disturbances(options: RoundsOptions) -> Iterator[tuple[str, float]]:
-    yield "none", 0
-    for kind in ("drift", "noise", "delay", "loss", "kept", "lie"):
-        for strength in getattr(options, kind):
-            yield kind, strength
-
-
-def _mixes(options: RoundsOptions) -> Iterator[Mix]:
+def _mixes(options: RoundsOptions) -> Iterator[Facts]:
+    """The ways to mix."""
     for topology in options.topology:
         for gamma in options.gamma:
             for name in options.coupling:
@@ -140,9 +121,9 @@ def _mixes(options: RoundsOptions) -> Iterator[Mix]:
                 reads_p = "p" in COUPLINGS[name].fields
                 for p in options.p if reads_p else (1.0,):
                     if p < 1 or name == "power" or not reads_p:
-                        yield Mix(topology, name, p, gamma)
+                        yield {"topology": topology, "coupling": name, "p": p, "gamma": gamma}
             if 1 in options.p and not TOPOLOGIES[topology].varies:
-                yield Mix(topology, CHEBYSHEV, 1.0, gamma)
+                yield {"topology": topology, "coupling": CHEBYSHEV, "p": 1.0, "gamma": gamma}
 
 
 def _is_matching(options: RoundsOptions, topology: str) -> bool:
@@ -151,12 +132,14 @@ def _is_matching(options: RoundsOptions, topology: str) -> bool:
     return entry.matching(options.workers, **{name: getattr(fields, name) for name in entry.fields})
 
 
-def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed: int) -> Table:
+def _measured(
+    options: RoundsOptions, seed: int, disturbance: str, strength: float, **mix: Any
+) -> Table:
     n, rounds = options.workers, options.rounds
     generator = torch_stream(seed, "states")
     X0 = torch.randn(n, options.dimension, generator=generator, dtype=torch.float64)
-    fields = _fields(mix.p, seed)
-    mixing = Mixing(mix.topology, n, fields, torch_stream(seed, "graphs"))
+    fields = _fields(mix["p"], seed)
+    mixing = Mixing(mix["topology"], n, fields, torch_stream(seed, "graphs"))
     sent = [0]
 
     def matrix_at(t: int) -> Tensor:
@@ -164,12 +147,12 @@ def _measured(options: RoundsOptions, mix: Mix, kind: str, strength: float, seed
         sent.append(sent[-1] + W.edges)
         return W.dense()
 
-    disturbance = Disturbance(**{} if kind == "none" else {kind: strength})
-    take = _round(mix, mixing, fields)
-    V = disturbed_rounds(X0, matrix_at, take, disturbance, rounds, seed).numpy()
+    disturbed = Disturbance(**{} if disturbance == "none" else {disturbance: strength})
+    take = _round(mixing, mix["coupling"], mix["gamma"], fields)
+    V = disturbed_rounds(X0, matrix_at, take, disturbed, rounds, seed).numpy()
     recorded = np.geomspace(1, rounds, options.points).round().astype(int)
     shown = np.unique(np.concatenate([[0], recorded]))
-    facts = {"disturbance": kind, "strength": strength, **asdict(mix), "workers": n, "seed": seed}
+    facts = {"disturbance": disturbance, "strength": strength, **mix, "workers": n, "seed": seed}
     facts |= {"early": options.early, "V_early": V[options.early]}
     facts |= {"V_settled": V[-max(1, rounds // 4) :].mean()}
     courses = {"round": shown, "messages": np.array(sent)[shown], "V": V[shown]}
@@ -181,8 +164,8 @@ def _fields(p: float, seed: int) -> SimpleNamespace:
     return SimpleNamespace(**defaults(), p=p, seed=seed)
 
 
-def _round(mix: Mix, mixing: Mixing, fields: SimpleNamespace) -> Round:
-    if mix.coupling == CHEBYSHEV:
-        return Chebyshev(mixing.at(0).dense(), mix.gamma)
-    coupling = COUPLINGS[mix.coupling]
-    return lambda X, W, at: coupling.step(X, W, mix.gamma, fields, at=at)
+def _round(mixing: Mixing, coupling: str, gamma: float, fields: SimpleNamespace) -> Round:
+    if coupling == CHEBYSHEV:
+        return Chebyshev(mixing.at(0).dense(), gamma)
+    step = COUPLINGS[coupling].step
+    return lambda X, W, at: step(X, W, gamma, fields, at=at)

@@ -79,22 +79,21 @@ def _run_rows(
 ) -> Iterator[dict[str, object]]:
     from ngo.training.snapshots import restored
 
-    chosen = drawn(options, spec, data, "sharpness")
+    samples = drawn(options, spec, data, "sharpness")
     for step, snapshot in sorted(snapshots.items()):
         population = restored(spec, snapshot)
-        samples = data.train_inputs[chosen], data.train_targets[chosen]
         batch = population.task.batch(data, *samples)
         consensus, *workers = population.models()
         loss = Loss(consensus, population.task, *batch)
         distances = torch.stack([_flat(worker) for worker in workers]) - loss.mean
         diverged, sharpness = not bool(loss.mean.isfinite().all()), math.nan
         if not diverged:
-            sharpness = largest_eigenvalue(loss.hessian_product, loss.d, options.precision)
+            sharpness = largest_eigenvalue(loss.hessian_product, len(loss.mean), options.precision)
         V = float(synchronization_index(population.X))
         state = {"step": step, "diverged": diverged, "V": V, "loss": loss.at(loss.mean)}
         state |= {"sharpness": sharpness, "own_increase": loss.increase(distances)}
         generator = torch_stream(options.seed, "sharpness directions")
-        size = options.directions, loss.d
+        size = options.directions, len(loss.mean)
         directions = _unit(torch.randn(size, generator=generator, dtype=torch.float64))
         for radius in options.radius:
             yield {
@@ -123,11 +122,6 @@ class Loss:
         self.mean = _flat(self._model)
         self._shapes = {name: p.shape for name, p in self._model.named_parameters()}
         self._split = [shape.numel() for shape in self._shapes.values()]
-
-    @property
-    def d(self) -> int:
-        """The number of parameters."""
-        return len(self.mean)
 
     def at(self, x: Tensor) -> float:
         """F(x)."""

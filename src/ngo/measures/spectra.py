@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from ngo.common.fields import above, at_least, choice, number, whole, within
 from ngo.common.lazy import Table, pd
@@ -12,7 +11,7 @@ from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.schedule import Mixing
-from ngo.measures.measurement import Case, measured, measurement
+from ngo.measures.measurement import Facts, measurement
 from verdicts import estimate
 
 #: A graph is connected if its spectral gap is above this: the gap is 0 otherwise, but rounded.
@@ -36,16 +35,14 @@ COLUMNS = (
 )
 
 
-def _cases(options: SpectraOptions) -> Iterator[Case]:
-    for name in options.topology:
-        for n in options.workers:
-            yield Case({"topology": name, "n": n}, partial(_measured, options, name, n))
+def _cases(options: SpectraOptions) -> Iterator[Facts]:
+    return ({"topology": name, "n": n} for name in options.topology for n in options.workers)
 
 
 @measurement(
     "spectra", SpectraOptions, columns=COLUMNS, cases=_cases, code=("verdicts/statistics",)
 )
-def spectral_table(options: SpectraOptions) -> Table:
+def spectral_table(options: SpectraOptions, topology: str, n: int) -> Table:
     """Measure degrees and spectral gaps of topologies.
 
     The table has a row for each --topology and --workers. Values of random graphs are means over
@@ -55,19 +52,15 @@ def spectral_table(options: SpectraOptions) -> Table:
     Compare a ring with a torus of 16 workers:
       ngo spectra --topology ring --topology torus --workers 16 --out gaps.parquet
     """
-    return measured(_cases(options))
-
-
-def _measured(options: SpectraOptions, name: str, n: int) -> Table:
-    entry = TOPOLOGIES[name]
-    mixing = Mixing(name, n, options, torch_stream(options.seed, "spectra", n))
+    entry = TOPOLOGIES[topology]
+    mixing = Mixing(topology, n, options, torch_stream(options.seed, "spectra", n))
     draws = options.draws if entry.varies else 1
     matrices = [mixing.at(t) for t in range(draws)]
     gaps = [spectral_gap(W) for W in matrices]
     degrees = [W.edges / n for W in matrices]
     connected = [gap for gap in gaps if gap > CONNECTED]
     facts = {
-        "topology": name,
+        "topology": topology,
         "u": options.u if entry.varies else float("nan"),
         "n": n,
         "draws": draws,

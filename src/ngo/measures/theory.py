@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from ngo.common.lazy import Table
-from ngo.measures.measurement import Case, measured, measurement
+from ngo.measures.measurement import Facts, measurement
 from ngo.native.threads import one_intra_op_thread
 from ngo.theorems.table import KINDS, TheoryOptions, table_of
 
 COLUMNS = ("kind", *sorted({name for columns in KINDS.values() for name in columns.split()[1:]}))
 
 
-def _cases(options: TheoryOptions) -> Iterator[Case]:
-    for kind in KINDS:
-        yield Case({"kind": kind}, partial(_measured, options, kind))
+def _cases(options: TheoryOptions) -> Iterator[Facts]:
+    return ({"kind": kind} for kind in KINDS)
 
 
 @measurement("theory", TheoryOptions, columns=COLUMNS, cases=_cases, code=("ngo/theorems",))
-def theory_table(options: TheoryOptions) -> Table:
+def theory_table(options: TheoryOptions, kind: str) -> Table:
     r"""Measure what the theorems bound.
 
     Consensus times, delays and chatter floors for each --topologies, --workers and --p; convergence
@@ -31,9 +29,5 @@ def theory_table(options: TheoryOptions) -> Table:
       ngo theory --topologies ring --p 0.75 --steps 100 --repeats 2 --trials 2 \
         --trial-steps 100 --trial-repeats 2 --out theory.parquet
     """
-    return measured(_cases(options))
-
-
-def _measured(options: TheoryOptions, kind: str) -> Table:
     with one_intra_op_thread():
         return table_of(kind, options).assign(kind=kind)

@@ -74,16 +74,11 @@ def throughput_table(
                     step()
                 seconds = _clock(device) - start
                 fields = ("dataset", "model", "topology", "batch_size")
-                rows.append(
-                    {
-                        **{name: getattr(spec, name) for name in fields},
-                        "train_samples": len(data[spec.dataset].train_inputs),
-                        **{"seed": spec.seed, "device": device, "cores": cores()},
-                        **{"method": spec.method, "workers": n, "repeat": repeat, "steps": steps},
-                        "seconds": seconds,
-                        "samples_per_second": steps * n * spec.batch_size / seconds,
-                    }
-                )
+                row = {name: getattr(spec, name) for name in fields}
+                row |= {"train_samples": len(data[spec.dataset].train_inputs), "seed": spec.seed}
+                row |= {"device": device, "cores": cores(), "method": spec.method, "workers": n}
+                row |= {"repeat": repeat, "steps": steps, "seconds": seconds}
+                rows.append(row | {"samples_per_second": steps * n * spec.batch_size / seconds})
     return pd.DataFrame(rows)
 
 

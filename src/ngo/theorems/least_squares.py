@@ -115,7 +115,7 @@ class Descent:
     """
 
     #: The recorded numbers of steps, ``[k]``.
-    T: list[int]
+    T: Sequence[int]
     #: f(x_avg^T) − f*, ``[k, repeats]``.
     gap: Tensor
     #: V^(t), ``[steps, repeats]``.
@@ -124,14 +124,11 @@ class Descent:
     sigma2: float
     #: G²: the largest E‖∇F_i‖².
     G2: float
-    #: ‖x̄⁰ − x*‖².
-    distance2: float
 
 
 def sgd(
     s: TheoryOptions,
     problem: LeastSquares,
-    steps: int,
     record: Sequence[int],
     *,
     a: float,
@@ -145,41 +142,38 @@ def sgd(
 
     ``W`` is one mixing matrix or an iterable of one per step. The batches come from the stream
     (seed, "batches"), the same for every method. The average x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t),
-    w_t = (a + t)², is evaluated at each T in ``record``, from 1 to ``steps``. The size of a batch,
-    and what is not given, are those of the options.
+    w_t = (a + t)², is evaluated at each T in ``record``, ascending; the last one ends the run. The
+    size of a batch, and what is not given, are those of the options.
     """
     gamma, repeats, batch = gamma or s.sgd_gamma, repeats or s.repeats, s.batch_size
     n, samples, d = problem.A.shape
     stream = numpy_stream(s.seed if seed is None else seed, "batches")
     X = torch.zeros(n, repeats, d, dtype=torch.float64)
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
-    points = sorted(set(record))
     V, gaps, noise, squares = [], [], [], []
-    matrices = iter(repeat(W) if W is None or isinstance(W, torch.Tensor | MixingMatrix) else W)
-    for t in range(steps):
+    matrices = repeat(W) if W is None or isinstance(W, torch.Tensor | MixingMatrix) else W
+    for t, matrix in zip(range(record[-1]), matrices, strict=False):
         w = (a + t) ** 2
         total, weights = total + w * X.mean(0), weights + w
         V.append(synchronization_index(X.transpose(0, 1)))
-        if t == 0 or t + 1 in points:
+        if t == 0 or t + 1 in record:
             noise.append(problem.noise(X, batch))
             squares.append(noise[-1] + problem.full_gradient(X).square().sum(-1))
-        if t + 1 in points:
+        if t + 1 in record:
             gaps.append(problem.gap(total / weights))
         batches = torch.from_numpy(stream.integers(samples, size=(n, repeats, batch)))
         X = X - 4 / (problem.mu * (a + t)) * problem.gradient(X, batches)
-        matrix = next(matrices)
         if matrix is None:
             X = X.mean(0, keepdim=True).expand_as(X)
         else:
             X = gossip_step(X.flatten(1), matrix, gamma, p).view(n, repeats, d)
     worst = torch.stack(noise).amax((0, 2))
     return Descent(
-        points,
+        record,
         torch.stack(gaps),
         torch.stack(V),
         float(worst.mean()),
         float(torch.stack(squares).max()),
-        float(problem.optimum.square().sum()),
     )
 
 
@@ -228,19 +222,20 @@ def gaps(s: TheoryOptions) -> Rows:
         moved = at_distance(near, distance)
         # On random graphs, too, the fixed graph decides a and T*.
         a = bounds.step_offset(moved.mu, moved.L, s.sgd_gamma, W)
+        distance2 = float(moved.optimum.square().sum())  # of the start from x*
         for method, topology, matrices, p in runs:
-            run = sgd(s, moved, s.steps, spaced(1, s.steps, s.points), a=a, W=matrices(), p=p)
+            run = sgd(s, moved, spaced(1, s.steps, s.points), a=a, W=matrices(), p=p)
             V = run.V.mean(1)
-            weighted = ((a + torch.arange(s.steps, dtype=torch.float64)) ** 2 * V).cumsum(0)
+            weighted = ((a + torch.arange(len(V), dtype=torch.float64)) ** 2 * V).cumsum(0)
             last, printed_distance2 = s.steps - 1, 1.0
             if method == "ngo":
                 last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
-                printed_distance2 = run.distance2
+                printed_distance2 = distance2
             known = {"mu": moved.mu, "L": moved.L, "a": a, "sigma2": run.sigma2, "n": n}
             bound = partial(bounds.sgd_bound, **known)
             for k, T in enumerate(run.T):
                 sums = float(weighted[T - 1]), float(weighted[min(T - 1, last)])
-                amended = bound(T, distance2=run.distance2, weighted_V=sums[0])
+                amended = bound(T, distance2=distance2, weighted_V=sums[0])
                 printed = bound(T, distance2=printed_distance2, weighted_V=sums[1])
                 gap = float(run.gap[k].mean())
                 yield method, n, T, gap, amended, printed, float(V[T - 1]), topology, distance
@@ -277,7 +272,7 @@ def races(s: TheoryOptions) -> Rows:
             end = max(s.trial_steps, s.leading_steps if method == "gossip" else 0)
             record = sorted({*spaced(1, s.trial_steps, s.points), end})
             given = {"a": a, "repeats": s.trial_repeats, "seed": seed, **consensus}
-            run = sgd(s, raced, end, record, **given)
+            run = sgd(s, raced, record, **given)
             steps = torch.arange(end, dtype=torch.float64)
             weighted = ((a + steps) ** 2 * run.V.mean(1)).cumsum(0)
             for k, T in enumerate(run.T):
@@ -299,11 +294,10 @@ def gaps_by_workers(s: TheoryOptions) -> Rows:
     for seed in range(s.seed, s.seed + s.trials):
         one = gaussian_problem(1, s.samples, s.dimension, s.noise, 0.0, seed)
         for n in s.speedup_workers:
-            A, b = one.A.expand(n, -1, -1).contiguous(), one.b.expand(n, -1).contiguous()
-            shared = LeastSquares(A, b)
+            shared = LeastSquares(one.A.repeat(n, 1, 1), one.b.repeat(n, 1))
             given = {"a": bounds.step_offset(shared.mu, shared.L), "W": sgd_graph(s, n)}
             given |= {"repeats": s.trial_repeats, "seed": seed}
-            run = sgd(s, shared, s.trial_steps, [s.trial_steps], **given)
+            run = sgd(s, shared, [s.trial_steps], **given)
             yield seed, n, s.trial_steps, float(run.gap[-1].mean())
 
 
@@ -399,7 +393,7 @@ def spreads(s: TheoryOptions) -> Rows:
         for form, beta in (("printed", 1 - gap), ("amended", gap)):
             a = max(16 * at_optimum.L / at_optimum.mu, 5 / beta)
             record = spaced(2, s.trial_steps, s.points)
-            run = sgd(s, at_optimum, s.trial_steps, record, a=a, W=W, gamma=gamma)
+            run = sgd(s, at_optimum, record, a=a, W=W, gamma=gamma)
             V = run.V.mean(1)
             for T in run.T:
                 eta = 4 / (at_optimum.mu * (a + T - 2))

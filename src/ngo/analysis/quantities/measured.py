@@ -1,5 +1,5 @@
 """Quantities of measured tables: partitions, spectra, trajectories, runs against V, kept models,
-and rounds without learning; and numbers that gates ask for.
+and rounds without learning; and a number for gates.
 """
 
 from __future__ import annotations
@@ -65,8 +65,6 @@ def _counts(rows: Table) -> Table:
 
 REFERENCE = "config/reference/tableS1_spectral_gap.csv"
 
-FORMS = ("un", "u(n-1)")
-
 CASE = ("topology", "n")
 
 
@@ -87,14 +85,13 @@ def smallest_gap(rows: Table, topology: str = "ring") -> Table:
     one_of("topology", topology, wide)
     others = wide.drop(columns=topology).min(axis=1)
     table = wide.reset_index().assign(topology=topology)
-    ours, others = wide[topology].reset_index(drop=True), others.reset_index(drop=True)
-    return cases(table, CASE, ours, others, ours < others)
+    return cases(table, CASE, wide[topology], others, wide[topology] < others)
 
 
 @quantity("random_degrees", example="{form: un}", cases=True)
 def random_degrees(rows: Table, form: str = "un") -> Table:
     """One case for each random graph: its mean degree is un or u(n − 1) (``is_degree``)."""
-    one_of("form", form, FORMS)
+    one_of("form", form, ("un", "u(n-1)"))
     table = rows[rows["topology"] == "random"].assign(form=form)
     expected = consensus.DEGREES[form](table["n"], table["u"])
     return cases(table, CASE, table["degree"], expected, consensus.is_degree(table, table["form"]))
@@ -158,7 +155,7 @@ def fisher_z(
 
     V is the synchronization index at the ends of runs, or another value: with ``{mean: V}``, its
     mean over training. Diverged runs and runs with V = 0 have no log V: they are left out, and the
-    verdict says how many. NaN for a seed with fewer than four other runs, or without a spread.
+    verdict says how many. NaN for a seed with fewer than four other runs, or whose runs are alike.
     ``minus`` is subtracted: z of the correlation to compare with.
     """
 
@@ -170,12 +167,7 @@ def fisher_z(
 
 
 def _on_log_V(
-    rows: Table,
-    value: Value,
-    V: Value,
-    log: bool,
-    least: int,
-    number: Callable[[np.ndarray, np.ndarray], float],
+    rows: Table, value: Value, V: Value, log: bool, least: int, number: Callable[..., float]
 ) -> Scores:
     """``number(log V, value)`` of the runs of each seed; NaN for fewer than ``least`` runs.
 
@@ -213,7 +205,7 @@ def alignment_slope(rows: Table, column: Column = "cosine") -> Numbers:
 
 @quantity("change_with_scale", unit="share of 1", example="{column: accuracy, minus: 0, of: 1}")
 def change_with_scale(rows: Table, column: Column, of: float, minus: float) -> Numbers:
-    """The workers' mean of a column at one scale of their spread − that at another, by seed."""
+    """The workers' mean of a column at one scale of their distances − that at another, by seed."""
 
     def change(table: Table) -> float:
         values = table.set_index("scale")[column]
@@ -274,7 +266,7 @@ def settled_ratio(
 ) -> Numbers:
     """The log V of the mixer ``of`` − that of ``minus``, each at its own best p and γ, by seed.
 
-    The best are found on half of the seeds, and the others compared
+    Half of the seeds choose the best, and the others are compared
     (``best_in_rounds.best_rows``). A mean over the situations (disturbance, strength, topology) in
     which both were measured. A seed in which one side diverged is ±inf, against it; one in which
     both did has no number.
@@ -300,23 +292,3 @@ def log_quotient(rows: Table, of: Column, to: Column) -> Numbers:
             raise UserError(f"with: there is no column {name!r}.{nearest(name, rows)}")
     with np.errstate(divide="ignore"):
         return np.log(rows[of] / rows[to]).groupby(rows["seed"]).max()
-
-
-@quantity("log_floor_to_V", unit="log ratio")
-def log_floor_to_V(rows: Table) -> Numbers:
-    """Log of the predicted chatter floor of V, at the p with the highest, over V of p = 1, by seed.
-
-    The rows are runs at one γ. Above 0, chatter hides what p does to V (Figure 4). Runs of p = 1
-    that diverged are inf: they have no V to compare with.
-    """
-    runs = per_run(rows, "V")
-    if runs["gamma"].nunique() != 1:
-        raise UserError("gamma: the floor of V is compared at one γ; select one.")
-    linear = runs[runs["p"] == 1].groupby("seed")["value"].mean()
-    floors = [consensus.chatter_floor(same)["mean"] for _, same in runs[runs["p"] < 1].groupby("p")]
-    values = [float(floor.iloc[0]) for floor in floors if len(floor)]
-    if linear.empty or not values:
-        raise UserError("p: the floor of V is compared with p = 1 on a fixed graph; none was run.")
-    with np.errstate(divide="ignore"):
-        ratio = np.log(max(values)) - np.log(linear)
-    return ratio.mask(np.isinf(linear), np.inf)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 import numpy as np
 
 from ngo.common.lazy import Numbers, Table, pd
@@ -20,10 +24,31 @@ EQUAL = 1e-9
 
 
 def by_seed(values: Numbers) -> Numbers:
-    """``values``, indexed by seed, as floats with seeds as whole numbers."""
-    values = values.astype(float)
-    values.index = values.index.astype(int)
-    return values.rename_axis("seed")
+    """``values``, indexed by seed, with seeds as whole numbers."""
+    return values.set_axis(values.index.astype(int)).rename_axis("seed")
+
+
+#: The rows of a statement's cases, what was measured, its limit, and whether each case is met: by
+#: default, if it measured the limit or less.
+Judged = tuple[Any, ...]
+
+
+def statement(name: str, kind: str, case: str, example: str = "") -> Callable[..., Any]:
+    """Register ``f(rows, **arguments)`` as a quantity of cases, from the rows of a ``kind``.
+
+    ``case`` names the columns that tell the cases apart. The function returns ``Judged``.
+    """
+
+    def register(function: Callable[..., Judged]) -> Callable[..., Judged]:
+        @quantity(name, cases=True, example=example)
+        @wraps(function)
+        def judged(table: Table, **arguments: Any) -> Table:
+            rows, *numbers = function(rows_of(table, kind), **arguments)
+            return cases(rows, case.split(), *numbers)
+
+        return function
+
+    return register
 
 
 # Consensus in continuous time.
@@ -33,25 +58,21 @@ def by_seed(values: Numbers) -> Numbers:
 SOLVER = 1e-5
 
 
-@quantity("theory_consensus_time", example="{form: paper}", cases=True)
-def consensus_time(table: Table, form: str) -> Table:
+@statement("theory_consensus_time", "bounds", "topology n p draw", example="{form: paper}")
+def consensus_time(rows: Table, form: str) -> Judged:
     """V is 0 from T* on (Theorem 3.1), with T* in a form of ``bounds.finite_time_bound``.
 
     Two workers meet the sharp time exactly, up to the solver's accuracy.
     """
-    rows = rows_of(table, "bounds")
     limit = rows[one_of("form", form, TIMES)]
     met = rows["measured"] <= limit * (1 + SOLVER)
-    return cases(rows, ("topology", "n", "p", "draw"), rows["measured"], limit, met)
+    return rows, rows["measured"], limit, met
 
 
-@quantity("theory_finite_time", cases=True)
-def finite_time(table: Table) -> Table:
+@statement("theory_finite_time", "bounds", "topology n draw")
+def finite_time(rows: Table) -> Judged:
     """Sublinear coupling: V has fallen to ``tol`` · V(0) by the sharp T* (Figure 3, p = 1/2)."""
-    rows = rows_of(table, "bounds")
-    rows = rows[rows["p"] == 0.5]
-    met = rows["measured"] <= rows["sharp"] * (1 + SOLVER)
-    return cases(rows, ("topology", "n", "draw"), rows["measured"], rows["sharp"], met)
+    return consensus_time(rows[rows["p"] == 0.5], "sharp")
 
 
 # The largest distance of log V from a straight line, as a share of its fall. A sum of two
@@ -59,97 +80,87 @@ def finite_time(table: Table) -> Table:
 LINE = 0.05
 
 
-@quantity("theory_log_linear", cases=True)
-def log_linear(table: Table) -> Table:
+@statement("theory_log_linear", "logs", "topology n draw")
+def log_linear(rows: Table) -> Judged:
     """Linear coupling: log V is a straight line in time (Figure 3, p = 1)."""
-    rows = rows_of(table, "logs")
-    return cases(rows, ("topology", "n", "draw"), rows["measured"], LINE)
+    return rows, rows["measured"], LINE
 
 
-@quantity("theory_order", cases=True)
-def order(table: Table) -> Table:
+@statement("theory_order", "orders", "seed")
+def order(rows: Table) -> Judged:
     """The smaller p, the sooner consensus (Figure 3): each start is a case.
 
     ``measured`` is the largest ratio of a time to that of the next larger p.
     """
-    times = rows_of(table, "orders").pivot(index="seed", columns="p", values="time")
+    times = rows.pivot(index="seed", columns="p", values="time")
     times = times.sort_index(axis=1)
     ratios = times / times.shift(-1, axis=1)  # NaN for the last p
     rows = ratios.iloc[:, :-1].max(axis=1).rename("ratio").reset_index()
-    return cases(rows, ("seed",), rows["ratio"], 1.0, rows["ratio"] < 1)
+    return rows, rows["ratio"], 1.0, rows["ratio"] < 1
 
 
 # The error of the limit.
 MEAN_ERROR = 1e-10
 
 
-@quantity("theory_continuous_mean", cases=True)
-def continuous_mean(table: Table) -> Table:
+@statement("theory_continuous_mean", "means", "topology n draw")
+def continuous_mean(rows: Table) -> Judged:
     """Continuous linear consensus ends at the initial mean (first lemma of Supplement A)."""
-    rows = rows_of(table, "means")
-    return cases(rows, ("topology", "n", "draw"), rows["measured"], MEAN_ERROR)
+    return rows, rows["measured"], MEAN_ERROR
 
 
-@quantity("theory_switching", cases=True)
-def switching(table: Table) -> Table:
+@statement("theory_switching", "switches", "signal seed")
+def switching(rows: Table) -> Judged:
     """On switching graphs consensus is at least as fast as λ₂* (Supplement A)."""
-    rows = rows_of(table, "switches")
     met = rows["rate"] >= rows["limit"] * (1 - EQUAL)
-    return cases(rows, ("signal", "seed"), rows["rate"], rows["limit"], met)
+    return rows, rows["rate"], rows["limit"], met
 
 
 # Consensus in rounds.
 
 
-@quantity("theory_linear_decay", cases=True)
-def linear_decay(table: Table) -> Table:
+@statement("theory_linear_decay", "decays", "topology n gamma")
+def linear_decay(rows: Table) -> Judged:
     """A step of linear gossip changes ‖x − x̄‖ by at most 1 − γλ₂ (Section 2.1)."""
-    rows = rows_of(table, "decays")
     met = rows["measured"] <= rows["limit"] + EQUAL
-    return cases(rows, ("topology", "n", "gamma"), rows["measured"], rows["limit"], met)
+    return rows, rows["measured"], rows["limit"], met
 
 
-@quantity("theory_degree_limit", cases=True)
-def degree_limit(table: Table) -> Table:
+@statement("theory_degree_limit", "degrees", "topology n weights share")
+def degree_limit(rows: Table) -> Judged:
     """Discrete linear consensus is reached for 0 < γ < 1/Δ (Supplement A).
 
     The theorem claims nothing for larger γ; those rows are no cases.
     """
-    rows = rows_of(table, "degrees")
     rows = rows[rows["share"] < 1]
-    names = ("topology", "n", "weights", "share")
-    return cases(rows, names, rows["residual"], VANISHED)
+    return rows, rows["residual"], VANISHED
 
 
-@quantity("theory_chatter_floor", cases=True)
-def chatter_floor(table: Table) -> Table:
+@statement("theory_chatter_floor", "floors", "topology n p gamma")
+def chatter_floor(rows: Table) -> Judged:
     """V of rounds ends near the largest two-cycle (``bounds.chatter_V``); no claim of the paper."""
-    rows = rows_of(table, "floors")
     met = (rows["measured"] / rows["predicted"]).between(1 / FACTOR, FACTOR)
-    names = ("topology", "n", "p", "gamma")
-    return cases(rows, names, rows["measured"], rows["predicted"], met)
+    return rows, rows["measured"], rows["predicted"], met
 
 
-@quantity("theory_random_system", example="{form: printed}", cases=True)
-def random_system(table: Table, form: str) -> Table:
+@statement("theory_random_system", "random", "n p seed", example="{form: printed}")
+def random_system(rows: Table, form: str) -> Judged:
     """The random system reaches consensus with probability 1 (Section 3.3).
 
     ``form``: printed (weights 0 or 1, no γ) or amended (Metropolis weights and γ).
     """
-    rows = rows_of(table, "random")
     rows = rows[rows["form"] == one_of("form", form, ("printed", "amended"))]
-    return cases(rows, ("n", "p", "seed"), rows["residual"], VANISHED)
+    return rows, rows["residual"], VANISHED
 
 
-@quantity("theory_link_failures", cases=True)
-def link_failures(table: Table) -> Table:
+@statement("theory_link_failures", "failures", "topology n p")
+def link_failures(rows: Table) -> Judged:
     """V vanishes though links fail at random (Section 3.3).
 
     For p < 1, V may also end at twice the floor of the same rounds without failures.
     """
-    rows = rows_of(table, "failures")
     limit = (FACTOR * rows["without"]).where(rows["p"] < 1, 0).clip(lower=VANISHED)
-    return cases(rows, ("topology", "n", "p"), rows["residual"], limit)
+    return rows, rows["residual"], limit
 
 
 # Delays.
@@ -159,59 +170,53 @@ def link_failures(table: Table) -> Table:
 ROUNDS_OFF = 2.0
 
 
-@quantity("theory_delay_limit", cases=True)
-def delay_limit(table: Table) -> Table:
+@statement("theory_delay_limit", "limits", "topology n step")
+def delay_limit(rows: Table) -> Judged:
     """Linear consensus tolerates delays up to π/(2λ_n): the shorter the rounds, the closer."""
-    rows = rows_of(table, "limits")
     met = (rows["tolerated"] - rows["limit"]).abs() <= ROUNDS_OFF * rows["step"]
-    return cases(rows, ("topology", "n", "step"), rows["tolerated"], rows["limit"], met)
+    return rows, rows["tolerated"], rows["limit"], met
 
 
-@quantity("theory_delay_unit_step", cases=True)
-def delay_unit_step(table: Table) -> Table:
+@statement("theory_delay_unit_step", "unit_steps", "topology n delay")
+def delay_unit_step(rows: Table) -> Judged:
     """The delay equation as printed, with p = 1: consensus if and only if τ ≤ π/(2λ_n).
 
     ``measured`` is what is left of V. It must vanish if the theorem allows the delay, and must not
     if it forbids it.
     """
-    rows = rows_of(table, "unit_steps")
     met = (rows["residual"] <= VANISHED) == (rows["delay"] <= rows["limit"])
-    return cases(rows, ("topology", "n", "delay"), rows["residual"], VANISHED, met)
+    return rows, rows["residual"], VANISHED, met
 
 
-@quantity("theory_delay_residual", example="{linear: true}", cases=True)
-def delay_residual(table: Table, linear: bool = False) -> Table:
+@statement("theory_delay_residual", "delays", "topology n p", example="{linear: true}")
+def delay_residual(rows: Table, linear: bool = False) -> Judged:
     """V vanishes with a delay of half the limit: sublinear coupling, or ``linear``."""
-    rows = rows_of(table, "delays")
     rows = rows[rows["p"] == 1] if linear else rows[rows["p"] < 1]
-    return cases(rows, ("topology", "n", "p"), rows["residual"], VANISHED)
+    return rows, rows["residual"], VANISHED
 
 
-@quantity("theory_delay_floor", cases=True)
-def delay_floor(table: Table) -> Table:
+@statement("theory_delay_floor", "delays", "topology n p")
+def delay_floor(rows: Table) -> Judged:
     """Sublinear coupling, half the limit: V ends within a factor 2 of its floor without delay.
 
     The floor is that of the same rounds, or the share of V(0) that counts as vanished.
     """
-    rows = rows_of(table, "delays")
     rows = rows[rows["p"] < 1]
     limit = (FACTOR * rows["floor"]).clip(lower=VANISHED)
-    return cases(rows, ("topology", "n", "p"), rows["residual"], limit)
+    return rows, rows["residual"], limit
 
 
-@quantity("theory_delay_marginal", example="{form: closed}", cases=True)
-def delay_marginal(table: Table, form: str) -> Table:
+@statement("theory_delay_marginal", "marginal", "topology n delay share", example="{form: closed}")
+def delay_marginal(rows: Table, form: str) -> Judged:
     """Consensus for τ up to the limit: ``closed`` (≤, main text) or ``open`` (<, supplement).
 
     ``closed`` asks that V vanishes at 0.9 of the limit and at the limit; ``open``, that it vanishes
     at 0.9 of the limit, and does not at the limit.
     """
     closed = one_of("form", form, ("closed", "open")) == "closed"
-    rows = rows_of(table, "marginal")
     reached = rows["residual"] <= VANISHED
     met = reached == ((rows["share"] < 1) | closed)
-    names = ("topology", "n", "delay", "share")
-    return cases(rows, names, rows["residual"], VANISHED, met)
+    return rows, rows["residual"], VANISHED, met
 
 
 # SGD.
@@ -238,23 +243,21 @@ def within_bound(table: Table, method: str, form: str, least_T: int = 1) -> Tabl
     return cases(rows, names, rows["gap"], rows[column])
 
 
-@quantity("theory_index_vanishes", cases=True)
-def index_vanishes(table: Table) -> Table:
+@statement("theory_index_vanishes", "gaps", "topology distance T")
+def index_vanishes(rows: Table) -> Judged:
     """Under SGD with NGO, V is 0 after T* (Supplement A); T* is 0, since workers start alike."""
-    rows = rows_of(table, "gaps")
     rows = rows[(rows["method"] == "ngo") & (rows["T"] > 1)]
-    return cases(rows, ("topology", "distance", "T"), rows["V"], 0.0)
+    return rows, rows["V"], 0.0
 
 
-@quantity("theory_convergence", cases=True)
-def convergence(table: Table) -> Table:
+@statement("theory_convergence", "gaps", "method topology distance")
+def convergence(rows: Table) -> Judged:
     """Gossip-type SGD converges (second lemma of Section 3.3): the gap falls to 1/1000."""
-    rows = rows_of(table, "gaps")
     rows = rows[rows["method"] != "centralized"]
     names = ["method", "topology", "distance"]
     curves = rows.sort_values("T").groupby(names)["gap"]
     share = (curves.last() / curves.first()).rename("share").reset_index()
-    return cases(share, names, share["share"], CONVERGED, share["share"] < CONVERGED)
+    return share, share["share"], CONVERGED, share["share"] < CONVERGED
 
 
 @quantity("theory_synchronized_gap", unit="log ratio")
@@ -295,21 +298,19 @@ def speedup_slope(table: Table) -> Numbers:
     return by_seed(pd.Series(slopes))
 
 
-@quantity("theory_descent_lemma", example="{form: printed}", cases=True)
-def descent_lemma(table: Table, form: str) -> Table:
+@statement("theory_descent_lemma", "descents", "n eta_L", example="{form: printed}")
+def descent_lemma(rows: Table, form: str) -> Judged:
     """The descent lemma of Section 3.3; ``form`` is printed (main text) or supplement."""
-    rows = rows_of(table, "descents")
     rows = rows[rows["form"] == one_of("form", form, ("printed", "supplement"))]
     met = rows["left"] <= rows["right"] * (1 + EQUAL)
-    return cases(rows, ("n", "eta_L"), rows["left"], rows["right"], met)
+    return rows, rows["left"], rows["right"], met
 
 
-@quantity("theory_index_lemma", example="{form: printed}", cases=True)
-def index_lemma(table: Table, form: str) -> Table:
+@statement("theory_index_lemma", "spreads", "gamma T", example="{form: printed}")
+def index_lemma(rows: Table, form: str) -> Judged:
     """E V^(t+1) ≤ 40 η_t² n G²/β² (Supplement A); ``form`` is printed or amended."""
-    rows = rows_of(table, "spreads")
     rows = rows[rows["form"] == one_of("form", form, ("printed", "amended"))]
-    return cases(rows, ("gamma", "T"), rows["V"], rows["limit"])
+    return rows, rows["V"], rows["limit"]
 
 
 # The error of a sum in floating point.

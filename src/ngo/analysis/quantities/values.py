@@ -73,9 +73,7 @@ def _time_to(clock: str, column: str, unit: float) -> Callable[[Table, Table, fl
         return time_to(rows, target * unit, column, clock)
 
     target = "x" if unit == 1 else "x %"
-    read.__doc__ = (
-        f"The first {clock} at which {column} reaches {target}; linear between evaluations."
-    )
+    read.__doc__ = f"The first {clock} with {column} at {target}; linear between evaluations."
     return read
 
 
@@ -97,12 +95,6 @@ def _by_run(rows: Table, number: Callable[[Table], float]) -> Numbers:
     return pd.Series({run: number(group) for run, group in rows.groupby("run")})
 
 
-def _changes(run: Table) -> np.ndarray:
-    """The changes of accuracy between the evaluations of the second half of a run, in points."""
-    second_half = run["step"] >= run["step"].iloc[-1] / 2
-    return np.diff(100 * run.loc[second_half, "consensus_accuracy"])
-
-
 def _fluctuation(rows: Table, last: Table) -> Numbers:
     """Root mean square of the changes of accuracy in the second half of a run, in points.
 
@@ -110,26 +102,11 @@ def _fluctuation(rows: Table, last: Table) -> Numbers:
     """
 
     def fluctuation(run: Table) -> float:
-        changes = _changes(run)
+        second_half = run["step"] >= run["step"].iloc[-1] / 2
+        changes = np.diff(100 * run.loc[second_half, "consensus_accuracy"])
         return float(np.sqrt(np.mean(changes**2))) if len(changes) >= 3 else np.nan
 
     return _by_run(rows, fluctuation)
-
-
-def _lag1(rows: Table, last: Table) -> Numbers:
-    """Lag-1 autocorrelation of the changes of accuracy in the second half of a run.
-
-    −1 if accuracy alternates. About −1/2 if it is noise about a level, so a negative value alone
-    does not show an oscillation. NaN with fewer than four changes, or if none differs.
-    """
-
-    def lag1(run: Table) -> float:
-        changes = _changes(run)
-        square = float(np.sum(changes**2))
-        enough = len(changes) >= 4 and square > 0
-        return float(np.sum(changes[1:] * changes[:-1])) / square if enough else np.nan
-
-    return _by_run(rows, lag1)
 
 
 def _late_fall(rows: Table, last: Table, column: str) -> Numbers:
@@ -144,7 +121,6 @@ def _late_fall(rows: Table, last: Table, column: str) -> Numbers:
 
 VALUES.add("late_fall", RunValue(_late_fall, math.inf, True))
 VALUES.add("fluctuation", RunValue(_fluctuation, math.inf, unit=POINTS))
-VALUES.add("lag1", RunValue(_lag1, math.nan))
 
 
 # The graphs of runs, to be compared with what the runs reached.
