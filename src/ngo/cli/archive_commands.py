@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli import options
-from ngo.cli.log import LOG
+from ngo.cli import LOG, options
 from ngo.common.fields import Field, within
 from ngo.data import download
 from ngo.pipeline.archives import archive as archives

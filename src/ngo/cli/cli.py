@@ -20,8 +20,7 @@ from pathlib import Path
 import click
 
 import ngo
-from ngo.cli import log, options
-from ngo.cli.log import LOG
+from ngo.cli import LOG, configure_messages, options
 from ngo.common import plugins
 from ngo.common.devices import claimed
 from ngo.common.fields import fields_of, usual
@@ -181,7 +180,7 @@ class Commands(click.Group):
 
     def make_context(self, *arguments: object, **named: object) -> click.Context:
         """Parse the group's own options. The messages of ``ngo`` are printed from now on."""
-        log.configure()
+        configure_messages()
         return _in_one_line(super().make_context, *arguments, **named)
 
     def invoke(self, context: click.Context) -> object:

@@ -39,10 +39,8 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
         loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
     if out is not None:
         write_text(out, manifest_text(name, samples))
-    files = (
-        f"{len(source.files)} files verified in {root}" if source.files else "no files to verify"
-    )
-    place = files if source.folder is None else f"{source.folder} in {root}"
+    what = source.folder or (source.files and f"{len(source.files)} files verified")
+    place = f"{what} in {root}" if what else "no files to verify"
     click.echo(f"{name}: {samples:,} training samples, {place}")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from ngo.cli.log import LOG
+from ngo.cli import LOG
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Field, checked, number_in, wanted, within
 from ngo.common.files import check_path, check_readable, check_writable

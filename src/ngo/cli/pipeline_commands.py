@@ -11,7 +11,7 @@ import click
 
 from ngo.analysis import table_files
 from ngo.analysis.universes import in_universes
-from ngo.cli.log import LOG
+from ngo.cli import LOG
 from ngo.cli.options import INPUT, RESULT, configs_option, table_option
 from ngo.common.files import write_text
 from ngo.data import download

@@ -37,25 +37,15 @@ def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
     writable_folder(out.parent)
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     papermill_engines.register("here", InProcess)
+    # Papermill formats paths: a brace in them is doubled.
+    files = [str(path).replace("{", "{{").replace("}", "}}") for path in (source, out)]
+    how = {"progress_bar": False, "engine_name": "here", "kernel_name": "python3"}
     try:
-        papermill.execute_notebook(
-            braced(source),
-            braced(out),
-            values,
-            progress_bar=False,
-            engine_name="here",
-            kernel_name="python3",
-        )
+        papermill.execute_notebook(*files, values, **how)
     except PapermillExecutionError as error:
-        raise UserError(
-            f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
-            f"the executed notebook with its traceback is {out}."
-        ) from None
-
-
-def braced(path: Path) -> str:
-    """A path as text that papermill formats."""
-    return str(path).replace("{", "{{").replace("}", "}}")
+        fault = f"cell {error.exec_count} raised {error.ename}: {error.evalue}"
+        advice = f"the executed notebook with its traceback is {out}"
+        raise UserError(f"{source}: {fault}; {advice}.") from None
 
 
 def _inspected(book: Path) -> Iterable[str]:

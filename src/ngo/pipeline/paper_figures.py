@@ -175,10 +175,8 @@ class Artefact:
             cells = json.loads(self.notebook.read_text(encoding="utf-8"))["cells"]
             first = "".join(cells[0]["source"])
         except FileNotFoundError:
-            raise UserError(
-                f"figures.{self.name}: there is no {self.notebook}; examples/figure.ipynb is a "
-                "start."
-            ) from None
+            fault = f"there is no {self.notebook}; examples/figure.ipynb is a start"
+            raise UserError(f"figures.{self.name}: {fault}.") from None
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise UserError(f"{self.notebook}: no notebook: {in_a_line(error)}") from None
         title, _, text = first.partition("\n")

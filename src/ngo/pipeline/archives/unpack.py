@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from pathlib import Path
 
 from ngo.analysis import table_files
@@ -211,8 +211,10 @@ def _outcome(run: finished_runs.FinishedRun, planned: Plan) -> str:
         return MODELS
     if not finished_runs.of_this_code(run, spec):
         return OTHER_CODE
-    here = finished_runs.run_here(RUNS / run.id)
-    return HERE if here and finished_runs.of_this_code(here, spec) else RESTORED
+    with suppress(UserError):  # there is none, or a damaged one
+        if finished_runs.of_this_code(finished_runs.read_run(RUNS / run.id), spec):
+            return HERE
+    return RESTORED
 
 
 def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:
