@@ -95,10 +95,7 @@ def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
 @contextmanager
 def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     """A function that takes the number of steps done, and draws a bar on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda step: None
-        return
-    bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
+    bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False, disable=None)
     with bar, logging_redirect_tqdm([LOG]):
         yield lambda step: bar.update(step * spec.per_step - bar.n)
 

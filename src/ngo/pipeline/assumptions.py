@@ -19,8 +19,7 @@ from ngo.pipeline.plan import Plan, plan
 from ngo.printing import inert, page
 from verdicts.registry import UserError
 
-MARK = re.compile(r"\bassumed:\s*")
-COMMENT = re.compile(r"(?:^|\s)#\s+(.*\bassumed:.*)")
+COMMENT = re.compile(r"(?:^|\s)#\s+(.*?)\bassumed:\s*(.*)")
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a value
 
@@ -159,7 +158,7 @@ def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
                 f"config: line {line + 1} of {str(path)!r} has an assumption without a "
                 f"value; write '# assumed: why' at the end of the value's line."
             )
-        yield places[line], MARK.sub("", comment[1], count=1).strip()
+        yield places[line], (comment[1] + comment[2]).strip()
 
 
 def _places(node: yaml.Node, above: Place = ()) -> Iterator[tuple[int, Place]]:

@@ -23,7 +23,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from ngo.common.files import writable_folder
-from verdicts.registry import UserError, one_of
+from verdicts.registry import UserError, in_a_line, one_of
 
 
 def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
@@ -54,8 +54,7 @@ def _inspected(book: Path) -> Iterable[str]:
         with warnings.catch_warnings(action="ignore"):  # about a name that does not end in .ipynb
             return papermill.inspect_notebook(book)
     except (AttributeError, KeyError, ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0][:100]
-        raise UserError(f"{book}: this is not a notebook: {reason}") from None
+        raise UserError(f"{book}: this is not a notebook: {in_a_line(error)[:100]}") from None
 
 
 def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> dict[str, object]:

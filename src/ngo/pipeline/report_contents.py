@@ -31,8 +31,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     The results are read from the working directory; tables and figures are read only when a page is
     made. Raises a UserError for the first file that is absent.
     """
-    config = read_config(configs)
-    planned = plan(config)
+    planned = plan(read_config(configs))
     folder = Path(tier_folder(planned.tier))
     shown = []
     for entry in planned.artefacts.values():

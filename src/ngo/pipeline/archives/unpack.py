@@ -56,7 +56,7 @@ Table = tuple[str, bytes]
 
 
 def joined_tables(archive: Archive, planned: Plan, names: Iterable[str]) -> Iterator[Table]:
-    """The tidy tables of runs among ``names``, with the bytes that the workflow would write.
+    """The tidy tables of runs among ``names``, each with the bytes that the workflow would write.
 
     Raises a UserError for an absent run, for a record with other values than the config, for runs
     that can't be joined, and for too large tables.
