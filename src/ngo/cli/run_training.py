@@ -38,8 +38,7 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
     how |= {"report": LOG.info, "tell": LOG.info}
     with _progress(spec) as progress, named_in_errors(spec):
         last = training_run.run(spec, out, root, progress=progress, **how)
-    if last is not None:
-        print_outcome(spec, last, out)
+    print_outcome(spec, last, out)
 
 
 # The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
@@ -64,17 +63,12 @@ def train_in_job(
         return loaded[key]
 
     def start(spec: RunSpec, out: Path, **more: object) -> training_run.Turns:
-        def report(row: Evaluation) -> None:
-            LOG.info("%s: %s", spec.id, row)
-
         with named_in_errors(spec):
             parts = partition_file.read(partitions, spec)
             common = {"parts": parts, "data": data_of(spec), "device": device, "overwrite": True}
-            last = yield from training_run.turns(
-                spec, out, root, report=report, **common, **how, **more
-            )
-        if last is not None:
-            print_outcome(spec, last, out)
+            common["report"] = partial(LOG.info, "%s: %s", spec.id)
+            last = yield from training_run.turns(spec, out, root, **common, **how, **more)
+        print_outcome(spec, last, out)
         return last
 
     def check(specs: Iterable[RunSpec]) -> None:
@@ -84,8 +78,10 @@ def train_in_job(
     return train_job(job, key, start, 1 if device == "cpu" else TOGETHER, check)
 
 
-def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
-    """Print the result of a run's last evaluation."""
+def print_outcome(spec: RunSpec, last: Evaluation | None, out: Path) -> None:
+    """Print the result of a run's last evaluation; nothing if there is none."""
+    if last is None:
+        return
     accuracy, loss = last.consensus_accuracy, last.consensus_loss
     score = f"loss {loss:.4g}" if math.isnan(accuracy) else f"{accuracy:.2%}"
     outcome = "diverged" if last.diverged else f"consensus model {score}"
@@ -137,5 +133,4 @@ def _child(files: Sequence[Path], work: Callable[[], None]) -> None:
 def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
     with named_in_errors(spec):
         last = process_run.run(spec, out, root, report=LOG.info, **how)
-    if last is not None:
-        print_outcome(spec, last, out)
+    print_outcome(spec, last, out)

@@ -147,17 +147,15 @@ def _replaced(place: Place, base: object, overlay: object) -> bool:
 def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
     """The places of assumed values in a config file, and the reasons."""
     text = Path(path).read_text(encoding="utf-8")
-    places: dict[int, Place] = {}
-    for line, place in _places(yaml.compose(text, Loader=yaml.SafeLoader)):
-        places.setdefault(line, place)
+    # The first place of a line counts.
+    places = dict(reversed([*_places(yaml.compose(text, Loader=yaml.SafeLoader))]))
     for line, content in enumerate(text.splitlines()):
         if not (comment := COMMENT.search(content)):
             continue
         if line not in places:
-            raise UserError(
-                f"config: line {line + 1} of {str(path)!r} has an assumption without a "
-                f"value; write '# assumed: why' at the end of the value's line."
-            )
+            fault = f"line {line + 1} of {str(path)!r} has an assumption without a value"
+            advice = "write '# assumed: why' at the end of the value's line"
+            raise UserError(f"config: {fault}; {advice}.")
         yield places[line], (comment[1] + comment[2]).strip()
 
 

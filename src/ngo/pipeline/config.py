@@ -93,13 +93,11 @@ def check_size(config: Mapping) -> None:
     """
     for key, depth, value in values_in(config):
         if depth > DEEPEST:
-            raise UserError(
-                f"{key}: it is nested more than {DEEPEST} levels deep, or holds itself."
-            )
+            fault = f"it is nested more than {DEEPEST} levels deep, or holds itself"
+            raise UserError(f"{key}: {fault}.")
         if isinstance(value, int) and abs(value) > LARGEST:
-            raise UserError(
-                f"{key or 'config'}: {shown(value)} is too large; whole numbers are below 2^63."
-            )
+            fault = f"{shown(value)} is too large; whole numbers are below 2^63"
+            raise UserError(f"{key or 'config'}: {fault}.")
 
 
 def values_in(config: object) -> Iterator[tuple[str, int, object]]:
@@ -297,10 +295,9 @@ def _is_number(_: object, value: object) -> bool:
 
 
 # By default, 2.0 is a whole number, and NaN is a number within all bounds.
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-_Validator = validators.extend(
-    Draft202012Validator, type_checker=_TYPES.redefine("number", _is_number)
-)
+_NUMBERS = {"integer": lambda _, value: type(value) is int, "number": _is_number}
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(_NUMBERS)
+_Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 
 
 def _in_one_line(error: ValidationError) -> str:

@@ -104,19 +104,16 @@ class InProcess(Engine):
 def _outputs(
     captured: CapturedIO, result: ExecutionResult, shell: InteractiveShell
 ) -> list[nbformat.NotebookNode]:
+    new = nbformat.v4.new_output
     streams = {"stdout": captured.stdout, "stderr": captured.stderr}
-    outputs = [
-        nbformat.v4.new_output("stream", name=name, text=text)
-        for name, text in streams.items()
-        if text
-    ]
+    outputs = [new("stream", name=name, text=text) for name, text in streams.items() if text]
     outputs += [
-        nbformat.v4.new_output("display_data", data=shown.data or {}, metadata=shown.metadata or {})
+        new("display_data", data=shown.data or {}, metadata=shown.metadata or {})
         for shown in captured.outputs
     ]
     if error := result.error_before_exec or result.error_in_exec:
         kind = type(error)
         lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__)
-        told = {"ename": kind.__name__, "evalue": str(error), "traceback": lines}
-        outputs.append(nbformat.v4.new_output("error", **told))
+        facts = {"ename": kind.__name__, "evalue": str(error), "traceback": lines}
+        outputs.append(new("error", **facts))
     return outputs

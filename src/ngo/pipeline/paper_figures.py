@@ -102,10 +102,9 @@ OF_EXPERIMENT = {"section": "Experiments", "of_experiment": True}
 
 def figures(config: Mapping, paper: Paper) -> dict[str, Artefact]:
     """The figures and tables of a config by name; without the section, those of its paper."""
-    facts = config.get("figures") or figures_of(paper.name)
     return {
         name: Artefact.read(name, entry, paths.notebook_of(paper.name, name))
-        for name, entry in facts.items()
+        for name, entry in (config.get("figures") or figures_of(paper.name)).items()
         if entry is not None
     }
 

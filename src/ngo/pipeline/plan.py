@@ -207,10 +207,9 @@ class Plan:
 
     def parameters(self, name: str) -> dict[str, object]:
         """The parameters of the notebook of a figure or table, with their values."""
-        entry = self.artefacts[name]
         values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
         values |= {"experiment": name, "out": paths.tier_folder(self.tier)}
-        return {parameter: values[parameter] for parameter in entry.parameters}
+        return {parameter: values[parameter] for parameter in self.artefacts[name].parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
         """The parameters of the notebook as options of ``ngo notebook``, in YAML."""

@@ -155,7 +155,7 @@ def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[
     ]
 
 
-# What becomes of a run in an archive, in the order in which it is told.
+# What becomes of a run in an archive, in the order of the report.
 RESTORED, HERE, OTHER_CODE, NOT_IN_CONFIG, MODELS = OUTCOMES = (
     *("restored", "here already", "of another results version", "not in the config"),
     "trained again for their models, which archives don't have",
