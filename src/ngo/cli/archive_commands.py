@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli import options
-from ngo.cli.log import LOG
+from ngo.cli import LOG, options
 from ngo.common.fields import Field, within
 from ngo.data import download
 from ngo.pipeline.archives import archive as archives
@@ -31,7 +30,7 @@ trust_option = click.option(
 @click.option(
     "--finished", is_flag=True, help="Pack the runs that are finished, without tables or figures."
 )
-@click.option("--out", type=options.RESULT, required=True, help="Archive to write (tar).")
+@click.option("--out", type=options.ending(".tar"), required=True, help="Archive to write (tar).")
 def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool, out: Path) -> None:
     r"""Pack the inputs of FIGURES as one verified archive.
 
@@ -46,8 +45,6 @@ def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool,
       ngo archive --config config/config.yaml --config config/demo.yaml \
         --out results/demo-metrics.tar
     """
-    if out.resolve().suffix != ".tar":  # so it is no file that is packed
-        raise UserError(f"out: {str(out.resolve())!r} must end in .tar.")
     if finished:
         if figures:
             raise UserError(f"finished: it packs no figures or tables; leave out {figures[0]!r}.")

@@ -11,7 +11,7 @@ import inspect
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain, islice, takewhile
@@ -20,8 +20,7 @@ from pathlib import Path
 import click
 
 import ngo
-from ngo.cli import log, options
-from ngo.cli.log import LOG
+from ngo.cli import LOG, configure_messages, options
 from ngo.common import plugins
 from ngo.common.devices import claimed
 from ngo.common.fields import fields_of, usual
@@ -98,8 +97,14 @@ def _command(entry: Measurement) -> click.Command:
     def measure(out: Path, **values: object) -> None:
         started = datetime.now(UTC)
         chosen = entry.options(**{name: values.pop(name) for name in known})
-        with _inputs(entry, values) as inputs:
-            table = entry.table(chosen, **inputs)
+        if "data_root" in values:
+            values["data_root"] = download.data_root(values["data_root"])
+        with ExitStack() as held:
+            if "device" in values:
+                given = {name: values.pop(name) for name in entry.run_fields}
+                values["make_run"] = lambda **more: options.spec_of_options({**given, **more})
+                values["device"] = held.enter_context(claimed(values["device"]))
+            table = entry.table(chosen, **values)
         from ngo.analysis.table_files import write
 
         write(table, out, started)
@@ -117,23 +122,6 @@ def _command(entry: Measurement) -> click.Command:
     for option in (options.table_option, *reversed(added)):
         measure = option(measure)
     return click.command(entry.name)(measure)
-
-
-@contextmanager
-def _inputs(entry: Measurement, values: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The arguments of ``entry.table`` after the options; the device is in use meanwhile."""
-    if "data_root" in values:
-        values["data_root"] = download.data_root(values["data_root"])
-    if "device" not in values:
-        yield values
-        return
-    given = {name: values.pop(name) for name in entry.run_fields}
-
-    def make_run(**more: object) -> object:
-        return options.spec_of_options({**given, **more})
-
-    with claimed(values["device"]) as device:
-        yield {**values, "make_run": make_run, "device": device}
 
 
 #: Before a paragraph of a help text: click keeps its lines.
@@ -181,7 +169,7 @@ class Commands(click.Group):
 
     def make_context(self, *arguments: object, **named: object) -> click.Context:
         """Parse the group's own options. The messages of ``ngo`` are printed from now on."""
-        log.configure()
+        configure_messages()
         return _in_one_line(super().make_context, *arguments, **named)
 
     def invoke(self, context: click.Context) -> object:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ngo.cli import options
-from ngo.cli.options import RESULT
+from ngo.cli.options import RESULT, ending
 from ngo.common.fields import fields_of
 from ngo.common.files import write_text
 from ngo.common.registries import DATASETS
@@ -18,7 +18,6 @@ from ngo.data.description import describe as describe_data
 from ngo.data.heterogeneity import hellinger_to_global, label_entropy
 from ngo.data.partition import samples_by_class
 from ngo.training.spec import RunSpec
-from verdicts.registry import UserError
 
 
 @click.command()
@@ -39,10 +38,8 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
         loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
     if out is not None:
         write_text(out, manifest_text(name, samples))
-    files = (
-        f"{len(source.files)} files verified in {root}" if source.files else "no files to verify"
-    )
-    place = files if source.folder is None else f"{source.folder} in {root}"
+    what = source.folder or (source.files and f"{len(source.files)} files verified")
+    place = f"{what} in {root}" if what else "no files to verify"
     click.echo(f"{name}: {samples:,} training samples, {place}")
 
 
@@ -50,7 +47,7 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
 @click.argument("path", type=options.INPUT)
 @options.data_root_option
 @click.option("--name", help="Name of the data set  [default: that of the file]")
-@click.option("--out", type=RESULT, required=True, help="Description to write (YAML).")
+@click.option("--out", type=ending(".yaml"), required=True, help="Description to write (YAML).")
 def describe(path: Path, data_root: Path | None, name: str | None, out: Path) -> None:
     """Describe a file of arrays, so that configs can name it as a data set.
 
@@ -61,8 +58,6 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
     Describe the arrays of a file:
       ngo describe flowers.npz --out flowers.yaml
     """
-    if out.resolve().suffix != ".yaml":
-        raise UserError(f"out: {str(out.resolve())!r} must end in .yaml.")
     values = describe_data(path, download.data_root(data_root), name or path.resolve().stem)
     write_text(out, as_text(values))
     shape = " × ".join(map(str, values["input_shape"]))

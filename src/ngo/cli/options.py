@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from ngo.cli.log import LOG
+from ngo.cli import LOG
 from ngo.common.devices import DEVICES
 from ngo.common.fields import Field, checked, number_in, wanted, within
 from ngo.common.files import check_path, check_readable, check_writable
@@ -20,6 +20,7 @@ from ngo.common.registries import DATASETS, DECLARED, MODELS, TASKS
 from ngo.data import download
 from ngo.training.spec import FIELDS, RunSpec, flag
 from ngo.training.spec_checks import default_in_words, in_words, resolve
+from verdicts.registry import UserError
 
 
 class FieldType(click.ParamType):
@@ -47,22 +48,27 @@ class FieldType(click.ParamType):
 
 
 class PathType(click.Path):
-    """A path that ``check(path, key)`` allows."""
+    """A path that ``check(path, key)`` allows; with ``endings``, its name has one of them."""
 
-    def __init__(self, check: Callable[[str, str], Path]) -> None:
+    def __init__(self, check: Callable[[str, str], Path], *endings: str) -> None:
         super().__init__()
-        self.check = check
+        self.check, self.endings = check, endings
 
     def convert(
         self, value: object, param: click.Parameter | None, context: click.Context | None
     ) -> Path:
         """The path. A UserError names the option."""
-        return value if isinstance(value, Path) else self.check(value, _key(param))
+        path = value if isinstance(value, Path) else self.check(value, _key(param))
+        if self.endings and path.resolve().suffix not in self.endings:
+            ends = " or ".join(self.endings)
+            raise UserError(f"{_key(param)}: {str(path.resolve())!r} must end in {ends}.")
+        return path
 
 
 SECONDS = FieldType(Field(float, "seconds", within(0, 1_000_000)))
 
 RESULT = PathType(check_writable)  # a file to write
+ending = partial(PathType, check_writable)  # a file to write, with one of these endings
 FOLDER = PathType(partial(check_writable, folder=True))  # a folder to write to
 INPUT = PathType(check_readable)  # a file to read
 ROOT = PathType(check_path)  # a folder that may not exist yet
@@ -136,17 +142,11 @@ def section_of(name: str) -> str:
 class FieldOption(click.Option):
     """An option for a field. Its help lists the names that are allowed, plugins' included."""
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        *,
-        field: Field,
-        default_text: str | None = None,
-        **named: object,
-    ):
+    def __init__(self, names: Sequence[str], field: Field, end: str | None = None, **named: object):
         kind = FieldType(field)
         super().__init__(names, type=kind, metavar=kind.name, **named)
-        self.default_text = _default_text(field) if default_text is None else default_text
+        #: The end of the help: the default in words, if any.
+        self.end = _default_text(field) if end is None else end
 
     def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
         """The option's lines in a command's help: what it is, what is allowed, the default."""
@@ -157,7 +157,7 @@ class FieldOption(click.Option):
             again = kind in FIELDS and kind != self.name  # a second field for the same names
             allowed = f"as {flag(kind)}" if again else ", ".join(sorted(field.names))
         first = field.help[0].upper() if field.help[0].isascii() else field.help[0]
-        self.help = f"{first}{field.help[1:]} ({allowed})  {self.default_text}"
+        self.help = f"{first}{field.help[1:]} ({allowed})  {self.end}"
         return super().get_help_record(context)
 
 
@@ -205,7 +205,7 @@ def run_fields(*names: str) -> Callable:
     """Options for fields of a run. The command gets None for a field that is not given."""
     chosen = {"model": "the first that fits the data set", "task": "the model's"}
     texts = {name: f"[default: {chosen.get(name, default_in_words(name))}]" for name in names}
-    return _options({n: {"field": FIELDS[n], "default_text": text} for n, text in texts.items()})
+    return _options({name: {"field": FIELDS[name], "end": text} for name, text in texts.items()})
 
 
 def measurement_fields(fields: Mapping[str, Field]) -> Callable:

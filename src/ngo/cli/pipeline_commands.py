@@ -11,15 +11,15 @@ import click
 
 from ngo.analysis import table_files
 from ngo.analysis.universes import in_universes
-from ngo.cli.log import LOG
-from ngo.cli.options import INPUT, RESULT, configs_option, table_option
+from ngo.cli import LOG
+from ngo.cli.options import INPUT, RESULT, configs_option, ending, table_option
 from ngo.common.files import write_text
 from ngo.data import download
 from ngo.pipeline import assumptions as assumed_values
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import Plan, plan
 from ngo.training import tidy
-from verdicts.registry import UserError, one_of
+from verdicts.registry import one_of
 
 
 def summary(plan: Plan) -> str:
@@ -29,7 +29,7 @@ def summary(plan: Plan) -> str:
     experiments, sampled = len(plan.training) - len(plan.universes), len(plan.universes)
     of = f"{experiments} experiment{'s' * (experiments != 1)}"
     of += f" and {sampled} sample{'s' * (sampled != 1)} of universes" if sampled else ""
-    partitions = len(plan.partition_runs)
+    partitions = len({name for specs in plan.drawn.values() for name in specs})
     return f"{len(runs)} runs of {of} on {partitions} partitions train {samples:,} samples"
 
 
@@ -127,7 +127,7 @@ def classes(partitions: tuple[Path, ...], ids: tuple[str, ...], out: Path) -> No
     "--out",
     "outs",
     multiple=True,
-    type=RESULT,
+    type=ending(".md", ".html"),
     help="Write to this .md or .html file  [default: standard output]",
 )
 def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
@@ -136,8 +136,6 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
     tier = read_config(configs)["tier"]
     forms = {".md": assumed_values.as_markdown, ".html": assumed_values.as_html}
     for out in outs:
-        if out.suffix not in forms:
-            raise UserError(f"out: {str(out)!r} must end in {' or '.join(forms)}.")
         write_text(out, forms[out.suffix](values, tier))
     line = f"{len(values)} value{'s' * (len(values) != 1)} → {', '.join(map(str, outs))}"
     click.echo(line if outs else forms[".md"](values, tier))
@@ -145,7 +143,7 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
 
 @click.command()
 @configs_option()
-@click.option("--out", type=RESULT, required=True, help="Page to write (HTML).")
+@click.option("--out", type=ending(".html"), required=True, help="Page to write (HTML).")
 def report(configs: tuple[Path, ...], out: Path) -> None:
     """Write the results of a tier as one HTML file.
 
@@ -156,8 +154,6 @@ def report(configs: tuple[Path, ...], out: Path) -> None:
     from ngo.pipeline.report_contents import report_contents
     from ngo.report.pages import html_page
 
-    if out.resolve().suffix != ".html":
-        raise UserError(f"out: {str(out.resolve())!r} must end in .html.")
     contents = report_contents(configs)
     write_text(out, html_page(contents))
     click.echo(f"{len(contents.rows)} claims, {len(contents.shown)} tables and figures → {out}")

@@ -30,11 +30,10 @@ def reproduce(
     archive: Path | None,
     tier: str | None,
     gaps: str,
-    margin: float | None,
-    width: float | None,
     by: str,
     table: str | None,
     out: Path | None,
+    **rule: float | None,
 ) -> None:
     """Compare the numbers that PAPER prints with ours: is this a reproduction?
 
@@ -64,12 +63,11 @@ def reproduce(
     else:
         tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
     printed, measured = printed_numbers.printed_and_measured(claims, tables)
-    rule = {"gaps": pair(gaps), "margin": margin, "width": width, "by": names(by)}
-    found = reproduction.reproduce(measured, printed, **rule)
+    answer = reproduction.reproduce(measured, printed, gaps=pair(gaps), by=names(by), **rule)
     more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
-    reproduction.write(folder, found, more, f"Is this a reproduction? {paper}")
-    click.echo(f"{found} {folder}/reproduction.html")
+    reproduction.write(folder, answer, more, f"Is this a reproduction? {paper}")
+    click.echo(f"{answer} {folder}/reproduction.html")
 
 
 def _init(name: str | None, table: str | None) -> None:

@@ -15,14 +15,14 @@ import click
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
 
-from ngo.cli import log
-from ngo.cli.log import LOG
+from ngo.cli import LOG, configure_messages
 from ngo.common import plugins
 from ngo.common.registries import DATASETS
 from ngo.data import loading
 from ngo.data.dataset import Dataset
 from ngo.distributed import process_run
 from ngo.native.threads import quick_switching
+from ngo.pipeline.job_training import train_job
 from ngo.training import partition_file
 from ngo.training import run as training_run
 from ngo.training.evaluation import Evaluation
@@ -38,49 +38,50 @@ def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
     how |= {"report": LOG.info, "tell": LOG.info}
     with _progress(spec) as progress, named_in_errors(spec):
         last = training_run.run(spec, out, root, progress=progress, **how)
-    if last is not None:
-        print_outcome(spec, last, out)
+    print_outcome(spec, last, out)
 
 
-class JobRuns:
-    """Starts the runs of a job. Runs on one data set share it."""
+# The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
+TOGETHER = 50
 
-    def __init__(self, partitions: Path, root: Path, device: str, **how: object) -> None:
-        """``partitions`` is their file; ``how`` are other arguments of ``training.run.turns``."""
-        self._partitions, self._root, self._device, self._how = partitions, root, device, how
-        self._data: dict[Hashable, Dataset] = {}
 
-    def __call__(self, spec: RunSpec, out: Path, **how: object) -> training_run.Turns:
-        """A run, whose turns train it in the folder ``out`` and print the outcome."""
+def train_in_job(
+    job: Path, key: str, partitions: Path, root: Path, device: str, **how: object
+) -> Path:
+    """Train what is missing of the file ``job``, and print each outcome; the table of all runs.
 
-        def report(row: Evaluation) -> None:
-            LOG.info("%s: %s", spec.id, row)
+    ``partitions`` is the file of theirs; ``how`` are other arguments of ``training.run.turns``.
+    Runs on one data set share it.
+    """
+    loaded: dict[Hashable, Dataset] = {}
 
+    def data_of(spec: RunSpec) -> Dataset:
+        key = spec.dataset, *(getattr(spec, name) for name in DATASETS[spec.dataset].fields)
+        if key not in loaded:
+            loaded.clear()  # of the data set before
+            loaded[key] = loading.load(spec.dataset, root, device, spec)
+        return loaded[key]
+
+    def start(spec: RunSpec, out: Path, **more: object) -> training_run.Turns:
         with named_in_errors(spec):
-            parts = partition_file.read(self._partitions, spec)
-            common = {"parts": parts, "data": self._loaded(spec), "device": self._device}
-            how = {**common, "overwrite": True, "report": report, **self._how, **how}
-            last = yield from training_run.turns(spec, out, self._root, **how)
-        if last is not None:
-            print_outcome(spec, last, out)
+            parts = partition_file.read(partitions, spec)
+            common = {"parts": parts, "data": data_of(spec), "device": device, "overwrite": True}
+            common["report"] = partial(LOG.info, "%s: %s", spec.id)
+            last = yield from training_run.turns(spec, out, root, **common, **how, **more)
+        print_outcome(spec, last, out)
         return last
 
-    def check(self, specs: Iterable[RunSpec]) -> None:
-        """Raise a UserError if the shares of one of these runs do not fill its batches."""
+    def check(specs: Iterable[RunSpec]) -> None:
         for spec in specs:
-            check_share(spec, *smallest_share(partition_file.read(self._partitions, spec)))
+            check_share(spec, *smallest_share(partition_file.read(partitions, spec)))
 
-    def _loaded(self, spec: RunSpec) -> Dataset:
-        """The run's data set; the one before is forgotten."""
-        key = spec.dataset, *(getattr(spec, name) for name in DATASETS[spec.dataset].fields)
-        if key not in self._data:
-            self._data.clear()
-            self._data[key] = loading.load(spec.dataset, self._root, self._device, spec)
-        return self._data[key]
+    return train_job(job, key, start, 1 if device == "cpu" else TOGETHER, check)
 
 
-def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
-    """Print the result of a run's last evaluation."""
+def print_outcome(spec: RunSpec, last: Evaluation | None, out: Path) -> None:
+    """Print the result of a run's last evaluation; nothing if there is none."""
+    if last is None:
+        return
     accuracy, loss = last.consensus_accuracy, last.consensus_loss
     score = f"loss {loss:.4g}" if math.isnan(accuracy) else f"{accuracy:.2%}"
     outcome = "diverged" if last.diverged else f"consensus model {score}"
@@ -90,10 +91,7 @@ def print_outcome(spec: RunSpec, last: Evaluation, out: Path) -> None:
 @contextmanager
 def _progress(spec: RunSpec) -> Iterator[Callable[[int], None]]:
     """A function that takes the number of steps done, and draws a bar on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda step: None
-        return
-    bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False)
+    bar = tqdm(total=spec.samples, unit=" samples", unit_scale=True, leave=False, disable=None)
     with bar, logging_redirect_tqdm([LOG]):
         yield lambda step: bar.update(step * spec.per_step - bar.n)
 
@@ -125,7 +123,7 @@ def _join(work: Callable[[], None]) -> NoReturn:
 
 def _child(files: Sequence[Path], work: Callable[[], None]) -> None:
     """Take part, after setting up this new process like its parent."""
-    log.configure()
+    configure_messages()
     quick_switching()
     plugins.load(files, key="plugin")
     with lenient_streams("ngo"):
@@ -135,5 +133,4 @@ def _child(files: Sequence[Path], work: Callable[[], None]) -> None:
 def _take_part(spec: RunSpec, out: Path, root: Path, how: dict[str, object]) -> None:
     with named_in_errors(spec):
         last = process_run.run(spec, out, root, report=LOG.info, **how)
-    if last is not None:
-        print_outcome(spec, last, out)
+    print_outcome(spec, last, out)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from ngo.cli import options
-from ngo.cli.log import LOG
+from ngo.cli import LOG, options
 from ngo.cli.options import INPUT, FieldType
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import Field, within
@@ -16,9 +15,6 @@ from ngo.common.registries import DECLARED
 from ngo.data import download
 from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
 from verdicts.registry import UserError
-
-# The runs of a job that train in lockstep on a GPU, at most; on a CPU, each by itself is as fast.
-TOGETHER = 50
 
 
 @click.command(cls=options.RunCommand)
@@ -107,13 +103,10 @@ def train(
     if job is not None:
         if partition_file is None:
             raise UserError("partition_file: a job needs the partitions of its setting.")
-        from ngo.cli.run_training import JobRuns
-        from ngo.pipeline.job_training import train_job
+        from ngo.cli.run_training import train_in_job
 
         with claimed(device) as place:
-            start = JobRuns(partition_file, root, place, **how)
-            width = 1 if place == "cpu" else TOGETHER
-            click.echo(f"→ {train_job(job, key, start, width, start.check)}")
+            click.echo(f"→ {train_in_job(job, key, partition_file, root, place, **how)}")
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")

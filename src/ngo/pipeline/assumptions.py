@@ -19,8 +19,7 @@ from ngo.pipeline.plan import Plan, plan
 from ngo.printing import inert, page
 from verdicts.registry import UserError
 
-MARK = re.compile(r"\bassumed:\s*")
-COMMENT = re.compile(r"(?:^|\s)#\s+(.*\bassumed:.*)")
+COMMENT = re.compile(r"(?:^|\s)#\s+(.*?)\bassumed:\s*(.*)")
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a value
 
@@ -148,18 +147,16 @@ def _replaced(place: Place, base: object, overlay: object) -> bool:
 def _marked(path: str | Path) -> Iterator[tuple[Place, str]]:
     """The places of assumed values in a config file, and the reasons."""
     text = Path(path).read_text(encoding="utf-8")
-    places: dict[int, Place] = {}
-    for line, place in _places(yaml.compose(text, Loader=yaml.SafeLoader)):
-        places.setdefault(line, place)
+    # The first place of a line counts.
+    places = dict(reversed([*_places(yaml.compose(text, Loader=yaml.SafeLoader))]))
     for line, content in enumerate(text.splitlines()):
         if not (comment := COMMENT.search(content)):
             continue
         if line not in places:
-            raise UserError(
-                f"config: line {line + 1} of {str(path)!r} has an assumption without a "
-                f"value; write '# assumed: why' at the end of the value's line."
-            )
-        yield places[line], MARK.sub("", comment[1], count=1).strip()
+            fault = f"line {line + 1} of {str(path)!r} has an assumption without a value"
+            advice = "write '# assumed: why' at the end of the value's line"
+            raise UserError(f"config: {fault}; {advice}.")
+        yield places[line], (comment[1] + comment[2]).strip()
 
 
 def _places(node: yaml.Node, above: Place = ()) -> Iterator[tuple[int, Place]]:

@@ -19,7 +19,7 @@ from itertools import product
 from math import prod
 
 from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
-from ngo.common.fields import unknown_field
+from ngo.common.fields import checked, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
 from verdicts.registry import UserError, one_of, shown, unknown
@@ -97,10 +97,7 @@ def check_fields(key: str, values: Mapping) -> None:
         if value == []:
             raise UserError(f"{key}.{name}: [] is empty; give one value or more.")
         for item in as_list(value):
-            try:
-                check_field(name, item)
-            except UserError as error:
-                raise UserError(f"{key}: {error}") from None
+            checked(f"{key}: {name}", item, FIELDS[name])
 
 
 def resolve_run(key: str, given: Mapping, config: Mapping, setting: Mapping) -> RunSpec:

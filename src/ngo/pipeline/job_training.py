@@ -41,8 +41,8 @@ def read_job(path: Path, key: str) -> dict[str, Any]:
     """The content of a job's file; a UserError if it does not have the ``key``."""
     text = content_of(path, "job").decode(errors="replace")
     if hashed(text) != key:
-        told = f"{str(path)!r} was changed after the job was planned; run snakemake again."
-        raise UserError(f"job: {told}")
+        fault = "was changed after the job was planned; run snakemake again"
+        raise UserError(f"job: {str(path)!r} {fault}.")
     return json.loads(text)
 
 
@@ -99,8 +99,7 @@ def train_job(
         more = f" ({len(failed)} runs failed)" if failed[1:] else ""
         raise UserError(f"{failed[0]}{more}")
     table = path.with_suffix(".parquet")
-    files = [RUNS / spec.id / run_folder.METRICS for spec in runs]
-    write_tidy(aggregate(files), table)
+    write_tidy(aggregate([RUNS / spec.id / run_folder.METRICS for spec in runs]), table)
     return table
 
 

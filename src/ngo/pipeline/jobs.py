@@ -1,8 +1,8 @@
 """Jobs: what the workflow starts in order to train.
 
-A job trains one combination (all values of a run but its seed) with all its seeds, or several
-combinations that take seconds. The cut looks at the hashes of combinations, not at their order or
-seeds: a new seed renames no job, and a new combination hardly any.
+A combination has all values of a run but the seed. A job trains one combination with all its seeds,
+or several combinations that take seconds. Which ones share a job follows from their hashes, not
+from their order or seeds: a new seed renames no job, and a new combination hardly any.
 
 A job's file lists its runs, with the numbers and libraries that decide their results. The hash of
 the file is the job's key. ``ngo train --job`` trains what is missing

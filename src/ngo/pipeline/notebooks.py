@@ -23,7 +23,7 @@ from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
 from ngo.common.files import writable_folder
-from verdicts.registry import UserError, one_of
+from verdicts.registry import UserError, in_a_line, one_of
 
 
 def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
@@ -37,25 +37,15 @@ def execute(source: Path, out: Path, parameters: Iterable[str]) -> None:
     writable_folder(out.parent)
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     papermill_engines.register("here", InProcess)
+    # Papermill formats paths: a brace in them is doubled.
+    files = [str(path).replace("{", "{{").replace("}", "}}") for path in (source, out)]
+    how = {"progress_bar": False, "engine_name": "here", "kernel_name": "python3"}
     try:
-        papermill.execute_notebook(
-            braced(source),
-            braced(out),
-            values,
-            progress_bar=False,
-            engine_name="here",
-            kernel_name="python3",
-        )
+        papermill.execute_notebook(*files, values, **how)
     except PapermillExecutionError as error:
-        raise UserError(
-            f"{source}: cell {error.exec_count} raised {error.ename}: {error.evalue}; "
-            f"the executed notebook with its traceback is {out}."
-        ) from None
-
-
-def braced(path: Path) -> str:
-    """A path as text that papermill formats."""
-    return str(path).replace("{", "{{").replace("}", "}}")
+        fault = f"cell {error.exec_count} raised {error.ename}: {error.evalue}"
+        advice = f"the executed notebook with its traceback is {out}"
+        raise UserError(f"{source}: {fault}; {advice}.") from None
 
 
 def _inspected(book: Path) -> Iterable[str]:
@@ -64,8 +54,7 @@ def _inspected(book: Path) -> Iterable[str]:
         with warnings.catch_warnings(action="ignore"):  # about a name that does not end in .ipynb
             return papermill.inspect_notebook(book)
     except (AttributeError, KeyError, ValueError, ValidationError) as error:
-        reason = str(error).splitlines()[0][:100]
-        raise UserError(f"{book}: this is not a notebook: {reason}") from None
+        raise UserError(f"{book}: this is not a notebook: {in_a_line(error)[:100]}") from None
 
 
 def _values(source: Path, parameters: Iterable[str], known: Iterable[str]) -> dict[str, object]:
@@ -115,19 +104,16 @@ class InProcess(Engine):
 def _outputs(
     captured: CapturedIO, result: ExecutionResult, shell: InteractiveShell
 ) -> list[nbformat.NotebookNode]:
+    new = nbformat.v4.new_output
     streams = {"stdout": captured.stdout, "stderr": captured.stderr}
-    outputs = [
-        nbformat.v4.new_output("stream", name=name, text=text)
-        for name, text in streams.items()
-        if text
-    ]
+    outputs = [new("stream", name=name, text=text) for name, text in streams.items() if text]
     outputs += [
-        nbformat.v4.new_output("display_data", data=shown.data or {}, metadata=shown.metadata or {})
+        new("display_data", data=shown.data or {}, metadata=shown.metadata or {})
         for shown in captured.outputs
     ]
     if error := result.error_before_exec or result.error_in_exec:
         kind = type(error)
         lines = shell.InteractiveTB.structured_traceback(kind, error, error.__traceback__)
-        told = {"ename": kind.__name__, "evalue": str(error), "traceback": lines}
-        outputs.append(nbformat.v4.new_output("error", **told))
+        facts = {"ename": kind.__name__, "evalue": str(error), "traceback": lines}
+        outputs.append(new("error", **facts))
     return outputs

@@ -102,10 +102,9 @@ OF_EXPERIMENT = {"section": "Experiments", "of_experiment": True}
 
 def figures(config: Mapping, paper: Paper) -> dict[str, Artefact]:
     """The figures and tables of a config by name; without the section, those of its paper."""
-    facts = config.get("figures") or figures_of(paper.name)
     return {
         name: Artefact.read(name, entry, paths.notebook_of(paper.name, name))
-        for name, entry in facts.items()
+        for name, entry in (config.get("figures") or figures_of(paper.name)).items()
         if entry is not None
     }
 
@@ -175,10 +174,8 @@ class Artefact:
             cells = json.loads(self.notebook.read_text(encoding="utf-8"))["cells"]
             first = "".join(cells[0]["source"])
         except FileNotFoundError:
-            raise UserError(
-                f"figures.{self.name}: there is no {self.notebook}; examples/figure.ipynb is a "
-                "start."
-            ) from None
+            fault = f"there is no {self.notebook}; examples/figure.ipynb is a start"
+            raise UserError(f"figures.{self.name}: {fault}.") from None
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise UserError(f"{self.notebook}: no notebook: {in_a_line(error)}") from None
         title, _, text = first.partition("\n")

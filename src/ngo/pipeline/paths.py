@@ -30,9 +30,6 @@ CLAIMS = "claims"
 #: The folder of finished runs, each in one of its own; tiers share them.
 RUNS = Path("results/runs")
 
-#: The folder of a tier with the files and tables of jobs.
-JOBS = "jobs"
-
 #: Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry", "reproduction")
 
@@ -53,7 +50,7 @@ def tier_folder(tier: str) -> str:
 
 def job_table(tier: str, job: str) -> str:
     """The path of the table of a job's runs."""
-    return f"{tier_folder(tier)}/{JOBS}/{job}.parquet"
+    return f"{tier_folder(tier)}/jobs/{job}.parquet"
 
 
 def partition_file(tier: str, setting: str) -> str:

@@ -206,10 +206,9 @@ class Plan:
 
     def parameters(self, name: str) -> dict[str, object]:
         """The parameters of the notebook of a figure or table, with their values."""
-        entry = self.artefacts[name]
         values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
         values |= {"experiment": name, "out": paths.tier_folder(self.tier)}
-        return {parameter: values[parameter] for parameter in entry.parameters}
+        return {parameter: values[parameter] for parameter in self.artefacts[name].parameters}
 
     def notebook_flags(self, name: str) -> list[str]:
         """The parameters of the notebook as options of ``ngo notebook``, in YAML."""
@@ -229,10 +228,8 @@ class Plan:
 
     def runs_of(self, table: str) -> list[RunSpec]:
         """The runs of a tidy table; none for one that is not joined from runs."""
-        if table == ALL:
-            return list(self.runs.values())
-        specs = (spec for name in self.joined.get(table, ()) for spec in self.training[name])
-        return list({spec.id: spec for spec in specs}.values())
+        names = self.training if table == ALL else self.joined.get(table, ())
+        return list({spec.id: spec for name in names for spec in self.training[name]}.values())
 
     @cached_property
     def runs(self) -> dict[str, RunSpec]:
@@ -248,11 +245,6 @@ class Plan:
         for setting, spec in pairs:
             runs.setdefault(setting, {}).setdefault(spec.partition_id, spec)
         return runs
-
-    @property
-    def partition_runs(self) -> dict[str, RunSpec]:
-        """For each partition, by id, a run that has it."""
-        return {name: spec for specs in self.drawn.values() for name, spec in specs.items()}
 
 
 def plan(config: Mapping) -> Plan:

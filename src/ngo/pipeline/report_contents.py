@@ -31,15 +31,14 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     The results are read from the working directory; tables and figures are read only when a page is
     made. Raises a UserError for the first file that is absent.
     """
-    config = read_config(configs)
-    planned = plan(config)
+    planned = plan(read_config(configs))
     folder = Path(tier_folder(planned.tier))
     shown = []
     for entry in planned.artefacts.values():
         figures = [folder / f"figures/{entry.name}.png"] * entry.figure
         tables = [folder / f"tables/{table}" for table in entry.tables]
-        told = entry.name, entry.title, entry.section, entry.text
-        shown.append(contents.Shown(*told, tuple(figures), tuple(tables)))
+        facts = entry.name, entry.title, entry.section, entry.text
+        shown.append(contents.Shown(*facts, tuple(figures), tuple(tables)))
     names = {name for entry in shown for name in entry.names}
     rows = [
         row if row.shows in names else replace(row, shows="")
@@ -49,8 +48,8 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     trained = [json.loads(contents.text(place)) for place in records]
     registration = read_registration(registration_path(planned.claims))
     groups = bases(planned.ledger.claims, planned, {})
-    first = _first_runs(planned, trained, groups)
-    rows = with_standing(rows, planned.ledger, registration, first)
+    began = _first_runs(planned, trained, groups)
+    rows = with_standing(rows, planned.ledger, registration, began)
     # The description of the archive, if the results were unpacked from one.
     about = json.loads(contents.text(Path(ABOUT))) if Path(ABOUT).exists() else {}
     return contents.Contents(
@@ -103,8 +102,8 @@ def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> st
     known = sorted(value for value in values if isinstance(value, int | float | str))
     if not known or (len(known) > 1 and isinstance(known[0], str)):
         raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")
-    told = [value if isinstance(value, str) else f"{value:g}" for value in known]
-    return " to ".join(dict.fromkeys([told[0], told[-1]]))
+    words = [value if isinstance(value, str) else f"{value:g}" for value in known]
+    return " to ".join(dict.fromkeys([words[0], words[-1]]))
 
 
 def _first_runs(
@@ -122,6 +121,6 @@ def _first_runs(
     first = {}
     for group in groups:
         dates = filter(None, map(began.get, (*group.runs, *group.unchecked)))
-        if told := [as_date("started", date) for date in dates]:
-            first[group.claim] = min(told)
+        if starts := [as_date("started", date) for date in dates]:
+            first[group.claim] = min(starts)
     return first

@@ -6,7 +6,7 @@ verdicts are made from its runs and its measurements by this repository's code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +82,9 @@ def claims_of(planned: Plan, archive: Archive) -> list[Line]:
     return [_claim(row, group, planned, archive) for row, group in zip(rows, groups, strict=True)]
 
 
-def tables_of(planned: Plan, archive: Archive, names: Iterable[str]) -> dict[str, pd.DataFrame]:
+def tables_of(planned: Plan, archive: Archive, names: Sequence[str]) -> dict[str, pd.DataFrame]:
     """The tidy tables of an archive by name: of its runs, and of measurements."""
-    names = list(names)
-    tables = joined_tables(archive, planned, names)
-    joined = {name: table_in(content) for name, content in tables}
+    joined = {name: table_in(content) for name, content in joined_tables(archive, planned, names)}
     places = {name: paths.tidy_table(planned.tier, name) for name in names if name not in joined}
     return joined | {k: archive.table(p) for k, p in places.items() if p in archive.members}
 

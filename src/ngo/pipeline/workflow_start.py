@@ -26,9 +26,6 @@ from ngo.pipeline.paths import CONFIG, LOCK, REPOSITORY, tier_folder
 from ngo.pipeline.plan import Plan
 from verdicts.registry import UserError
 
-#: Keys whose values are files of the repository, unless the working directory has them.
-FILES = ("claims", "findings")
-
 
 def module_files(given: Mapping) -> list[str]:
     """The config files of a module: the repository's base, and the overlay ``given``, written here.
@@ -38,7 +35,7 @@ def module_files(given: Mapping) -> list[str]:
     base = REPOSITORY / CONFIG
     values = read_config([base])
     overlay = {key: value for key, value in given.items() if values.get(key, ()) != value}
-    for key in FILES:
+    for key in ("claims", "findings"):  # files of the repository, unless they are here
         path = given.get(key, values[key])
         if isinstance(path, str) and not Path(path).exists():
             overlay[key] = os.path.relpath(REPOSITORY / path)

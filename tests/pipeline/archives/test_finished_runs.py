@@ -9,7 +9,7 @@ from cases import refused
 from finished_runs import made_up_run
 from runs import run_in, tiny
 
-from ngo.pipeline.archives.finished_runs import packed, read_run, run_here, unpacked, write_run
+from ngo.pipeline.archives.finished_runs import packed, read_run, unpacked, write_run
 from ngo.pipeline.archives.members import METRICS, RECORDS
 from verdicts.registry import UserError
 
@@ -38,7 +38,7 @@ def test_files_that_are_not_of_one_run_are_refused(tmp_path):
     (tmp_path / "a/metrics.parquet").replace(tmp_path / "b/metrics.parquet")
     refused(r"b/run.json' is damaged, or not the record of its met", read_run, tmp_path / "b")
     refused(r"(does not exist|is the wrong file)", read_run, tmp_path / "a")
-    assert run_here(tmp_path / "a") is run_here(tmp_path / "b") is run_here(tmp_path / "c") is None
+    refused(r"(does not exist|is the wrong file|no such file)", read_run, tmp_path / "c")
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/b", "..", "a\\b", "", "/tmp"])

@@ -41,8 +41,6 @@ from verdicts.registry import UserError, one_of, shown
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
 
-FLAG = "--trust-plugins"
-
 # Prints a line for the user.
 Tell = Callable[[str], object]
 
@@ -206,7 +204,8 @@ def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str
         published = (paths.REPOSITORY / folder).glob("*.csv")
         known |= {f"{folder}/{path.name}" for path in published}
     known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
-    known |= {paths.data_manifest(spec.dataset) for spec in planned.partition_runs.values()}
+    specs = (spec for drawn in planned.drawn.values() for spec in drawn.values())
+    known |= {paths.data_manifest(spec.dataset) for spec in specs}
     for name in sorted(names.keys() - known):
         if not members.kind_of(name).always:
             raise UserError(f"{name!r} is no part of an archive of its config")
@@ -282,7 +281,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
     for name in plugin_code(archive.about["config"]):
         plugin = f"{name!r} (sha256 {members.sha256(archive.members[name])})"
         if not trusted:
-            advice = f"which is code. Read it, and add {FLAG} to run it"
+            advice = "which is code. Read it, and add --trust-plugins to run it"
             raise UserError(f"archive: {str(archive.path)!r} has the plugin {plugin}, {advice}.")
         tell(f"runs the plugin {plugin} of the archive")
     read = {

@@ -109,14 +109,6 @@ def read_run(folder: Path) -> FinishedRun:
     return run
 
 
-def run_here(folder: Path) -> FinishedRun | None:
-    """The finished run in ``folder``; None if there is none, or a damaged one."""
-    try:
-        return read_run(folder)
-    except UserError:
-        return None
-
-
 def of_this_code(run: FinishedRun, spec: RunSpec) -> bool:
     """Whether ``run`` is what ``spec`` would give in one process, with this code and libraries."""
     same = run.about["code"] == results_version(spec) and not versions.others(run.record)

@@ -215,10 +215,9 @@ def _files(content: bytes) -> Members:
 
 def read_apart(content: bytes) -> None:
     """Read the members of a tar file in another process; a UserError if one can't be read."""
-    command = [sys.executable, "-P", "-m", __name__]
     how = {"env": {**os.environ, **FEW}, "capture_output": True, "timeout": SECONDS}
     try:
-        answer = subprocess.run(command, input=content, **how)
+        answer = subprocess.run([sys.executable, "-P", "-m", __name__], input=content, **how)
     except subprocess.TimeoutExpired:
         raise UserError(f"it can't be read in {SECONDS} seconds") from None
     if answer.returncode == 1 and answer.stdout:

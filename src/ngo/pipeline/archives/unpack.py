@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, chdir, contextmanager
+from contextlib import ExitStack, chdir, contextmanager, suppress
 from pathlib import Path
 
 from ngo.analysis import table_files
@@ -56,7 +56,7 @@ Table = tuple[str, bytes]
 
 
 def joined_tables(archive: Archive, planned: Plan, names: Iterable[str]) -> Iterator[Table]:
-    """The tidy tables of runs among ``names``, with the bytes that the workflow would write.
+    """The tidy tables of runs among ``names``, each with the bytes that the workflow would write.
 
     Raises a UserError for an absent run, for a record with other values than the config, for runs
     that can't be joined, and for too large tables.
@@ -155,7 +155,7 @@ def command(folder: Path, about: Mapping, artefacts: Iterable[str]) -> Sequence[
     ]
 
 
-# What becomes of a run in an archive, in the order in which it is told.
+# What becomes of a run in an archive, in the order of the report.
 RESTORED, HERE, OTHER_CODE, NOT_IN_CONFIG, MODELS = OUTCOMES = (
     *("restored", "here already", "of another results version", "not in the config"),
     "trained again for their models, which archives don't have",
@@ -211,8 +211,10 @@ def _outcome(run: finished_runs.FinishedRun, planned: Plan) -> str:
         return MODELS
     if not finished_runs.of_this_code(run, spec):
         return OTHER_CODE
-    here = finished_runs.run_here(RUNS / run.id)
-    return HERE if here and finished_runs.of_this_code(here, spec) else RESTORED
+    with suppress(UserError):  # there is none, or a damaged one
+        if finished_runs.of_this_code(finished_runs.read_run(RUNS / run.id), spec):
+            return HERE
+    return RESTORED
 
 
 def told(outcomes: Mapping[str, list[str]], planned: Plan) -> str:

@@ -1,14 +1,14 @@
 """The checks of ``ngo verify``: what an archive says of itself, and parts of it made again.
 
 A forger can compute the sums of changed files. So the parts must agree, and some runs and measured
-cases (``ngo.measures.measurement.Case``), drawn by the verifier's seed, are made again, each in a
-process of its own. On the kind of processor of the archive, the numbers must be equal. Elsewhere
-rounding differs, and training amplifies it. There they are made twice, with two roundings a and b;
-the spread between a and b says how far apart two roundings may be.
+cases (``ngo.measures.measurement.Case``) are made again, each in a separate process. The verifier's
+seed draws them. On the kind of processor that made the archive, the numbers must be equal. On
+others, rounding differs, and training amplifies it. There, each run or case is made twice, with two
+roundings a and b. The distance between a and b says how far apart two roundings may be.
 
-They are drawn from the whole archive, or from what a claim rests on: of the rows that it selects
-(``where``), those that its quantity compares (arguments such as ``of`` and ``minus``), without the
-runs of gates. A pooled claim rests on the runs of its claims.
+The draw is among all runs and cases of the archive, or among those that a claim rests on. A claim
+rests on the rows that it selects (``where``) and that its quantity compares (arguments such as
+``of`` and ``minus``); runs of gates do not count. A pooled claim rests on the runs of its claims.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import ceil, comb, inf, isfinite
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,10 +45,10 @@ from verdicts.files import table_in
 from verdicts.registry import UserError, one_of
 from verdicts.table import Selection, matches
 
-# The archive's value may be this many times the spread away from the nearer of a and b.
+# The archive's value may be this many times the distance of a and b away from the nearer one.
 MULTIPLE = 4
 
-# What is allowed where the spread is smaller, of runs and of cases: a share of the value. Of
+# What is allowed where that distance is smaller, of runs and of cases: a share of the value. Of
 # accuracies it is a number of test samples.
 RUN_SHARE, CASE_SHARE, TEST_SAMPLES = 1e-3, 1e-6, 2
 
@@ -104,9 +104,9 @@ def other_rounding(made: Made) -> dict[str, str]:
 def difference(archived: Made, one: Made, two: Made | None = None) -> str | None:
     """The first value that differs from ``one``; with ``two``, by more than two roundings may.
 
-    A value may be ``MULTIPLE`` times the spread, or a floor, away from the nearer of the two. The
-    spread is the largest difference of the two, over all columns of a run, or in the column of a
-    case: plain for accuracies, relative to the larger value for others.
+    The distance of a value from the nearer of the two may be a floor, or ``MULTIPLE`` times the
+    largest difference of the two: over all columns of a run, or in one column of a case.
+    Differences of accuracies are absolute; others are relative to the larger value.
     """
     if two is not None and _other_shape(one, two):  # rounding decides when this run ends
         ends = [_other_shape(archived, again) for again in (one, two)]
@@ -257,12 +257,10 @@ def output_of(words: Sequence[str], what: str, more: Mapping[str, str], text: st
     command, variables = [sys.executable, "-m", *words], os.environ | SAFE_PATH | more
     answer = subprocess.run(command, env=variables, input=text, capture_output=True, text=True)
     if answer.returncode:
-        told = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
-        raise UserError(f"{what}: {told[-1].removeprefix('ngo: ')}")
+        lines = (answer.stderr or answer.stdout).strip().splitlines() or ["no message"]
+        raise UserError(f"{what}: {lines[-1].removeprefix('ngo: ')}")
     return answer.stdout
 
-
-T = TypeVar("T", str, int)
 
 # The shares of forged runs or cases for which the probability of missing all is printed.
 SHARES = (0.01, 0.05, 0.1, 0.5, 1)
@@ -281,7 +279,7 @@ class Group:
     unchecked: Sequence[str] = ()
 
 
-def drawn(names: Sequence[T], sample: int, seed: int | None) -> list[T]:
+def drawn(names: Sequence[Any], sample: int, seed: int | None) -> list[Any]:
     """``sample`` of the ``names``, or all, uniformly by ``seed``; sorted."""
     return sorted(random.Random(seed).sample(sorted(names), min(sample, len(names))))
 
@@ -378,8 +376,8 @@ class Verification:
     def groups(self, claims: Sequence[str]) -> list[Group]:
         """The basis of each claim in the archive; without claims, all but long cases."""
         if claims:
-            found = bases(claims, self.planned, self.measured)
-            return [replace(g, runs=[run for run in g.runs if run in self.runs]) for g in found]
+            groups = bases(claims, self.planned, self.measured)
+            return [replace(g, runs=[run for run in g.runs if run in self.runs]) for g in groups]
         cases = {name: range(len(table.cases)) for name, table in self.measured.items()}
         for name in [name for name in cases if self.measured[name].kind in LONG]:
             self.unchecked_tables[name] = "its cases take minutes; --claim draws among them"
