@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,14 +31,14 @@ from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
 from verdicts.run_values import Value, marked
 from verdicts.scores import FIRST_LOOK, compared, sides
-from verdicts.statistics import judgement
+from verdicts.statistics import ABSENT, ROUNDING, judgement
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
-from verdicts.statistics.samples import ROUNDING, WELCH
+from verdicts.statistics.samples import WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, selected
-from verdicts.verdict_rows import ABSENT, NAN, Row, as_table
+from verdicts.verdict_rows import Row, as_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -288,11 +289,11 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
 
 def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -> Row:
     """The row of a claim or a cell: out of scale, with its numbers, if a gate is missed."""
-    expected, known = claim.parts[cell].expectation or Expectation("", NAN), decided.evidence
+    expected, known = claim.parts[cell].expectation or Expectation("", nan), decided.evidence
     ends = dict(zip(ENDS, (*decided.interval, *decided.plain_interval), strict=True))
-    copied: dict[str, Any] = {**ends, "detectable": NAN, "seeds_needed": NAN}
+    copied: dict[str, Any] = {**ends, "detectable": nan, "seeds_needed": nan}
     for source, names in (claim, OF_CLAIM), (decided, OF_VERDICT), (known, OF_EVIDENCE):
-        copied |= {name: getattr(source, name, NAN) for name in names}
+        copied |= {name: getattr(source, name, nan) for name in names}
     verdict, reason = decided.verdict, decided.reason
     if isinstance(known, Evidence):
         reason = "; ".join(filter(None, [reason, known.left_out]))
@@ -313,7 +314,7 @@ def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -
         unit=unit,
         relation=expected.relation,
         expected=expected.value,
-        margin=NAN if expected.margin is None else expected.margin,
+        margin=nan if expected.margin is None else expected.margin,
         level=decided.interval_level,
         family=claim.id if cell else claim.family,
         family_size=decided.family,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line
-from verdicts.verdict_rows import ABSENT, Row, counted, counts, number, registered
+from verdicts.statistics import ABSENT, number
+from verdicts.verdict_rows import Row, counted, counts, registered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
