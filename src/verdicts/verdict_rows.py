@@ -232,7 +232,7 @@ COLUMNS = [field.name for field in fields(Row)]
 
 _TYPES = get_type_hints(Row)
 _TEXTS = {name: str for name, of in _TYPES.items() if of in (str, str | None)}
-_NUMBERS = {name: float for name, of in _TYPES.items() if of in (float, int | None)}
+NUMBERS = {name: float for name, of in _TYPES.items() if of in (float, int | None)}
 _OPTIONAL = [name for name, of in _TYPES.items() if isinstance(None, of)]
 
 
@@ -264,7 +264,7 @@ def read_rows(path: str | Path) -> list[Row]:
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS}, na_values=[""])
+        table = read_csv(file, dtype={**_TEXTS, **NUMBERS}, na_values=[""])
         if absent := [name for name in COLUMNS if name not in table]:
             raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
         return rows_of(table)
