@@ -162,7 +162,7 @@ def _adjusted(
 
 
 def evidence_on(claim: Claim, part: Cell, claims: ClaimsFile, tables: Tables) -> Finding:
-    """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
+    """The evidence on a claim or a cell; a verdict if it is not run, exact, or judged by cases."""
     quantity, expectation = QUANTITIES[claim.quantity], part.expectation
     try:
         result = _result(claim, part.where, claims, tables)

@@ -101,10 +101,12 @@ class Evidence:
     p_t: float = nan
     #: The same of the sign-flip test, from ``EXACT_FROM`` seeds on.
     p_sign_flip: float = nan
-    #: The p value that decides. ``above``, ``below``: of a difference, two-sided. ``near``: that
-    #: the mean is outside the margin. ``paper``: that the paper's number is not one more run's.
+    #: The p value that decides. Small values show, for ``above`` and ``below``, a difference from
+    #: the expected value (two-sided); for ``near``, that the mean is outside the margin; for
+    #: ``paper``, that the printed number is not that of one more run.
     p: float = nan
-    #: That the mean is within the margin: two one-sided tests. NaN without a margin.
+    #: The p value of two one-sided tests: a small one shows that the mean is within the margin.
+    #: NaN without a margin.
     p_equivalent: float = nan
     #: The skewness of the mean.
     skewness: float = 0.0
