@@ -294,7 +294,7 @@ def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -
     """
     expected, known = claim.parts[cell].expectation or Expectation("", nan), decided.evidence
     row: dict[str, Any] = dict.fromkeys(NUMBERS, nan)
-    for source in (claim, decided, known):
+    for source in (claim, known, decided):  # p values of universes are adjusted in the verdict
         row |= {name: getattr(source, name) for name in COLUMNS if hasattr(source, name)}
     row |= zip(ENDS, (*decided.interval, *decided.plain_interval), strict=True)
     row |= {"claim": claim.id, "cell": cell, "unit": unit, "level": decided.interval_level}
