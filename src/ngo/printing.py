@@ -18,8 +18,8 @@ from pylatexenc.latexencode import (
 from tabulate import tabulate
 
 from ngo.common.files import write_text
-from verdicts import verdict_rows
-from verdicts.verdict_rows import ABSENT
+from verdicts import statistics
+from verdicts.statistics import ABSENT
 
 
 def save_table(table: pd.DataFrame, printed: pd.DataFrame, stem: str | Path, caption: str) -> None:
@@ -42,7 +42,7 @@ def as_markdown(printed: pd.DataFrame, caption: str) -> str:
 
 def number(value: float, digits: int = 2, *, plus: bool = False) -> str:
     """A number with ``digits`` decimals and a true minus sign; a dash for NaN."""
-    return ABSENT if pd.isna(value) else verdict_rows.number(value, digits, plus=plus)
+    return ABSENT if pd.isna(value) else statistics.number(value, digits, plus=plus)
 
 
 def dashed(values: Iterable[float], form: Callable[[float], str]) -> list[str]:
@@ -62,7 +62,7 @@ def plus_minus(mean: float, half_width: float, digits: int = 2, *, plus: bool = 
     """
     if pd.isna(half_width) or pd.isna(mean):
         return number(mean, digits, plus=plus)
-    sensible = verdict_rows.digits_of(0, -half_width, half_width)
+    sensible = statistics.digits_of(0, -half_width, half_width)
     digits = digits if sensible is None else min(sensible, digits)
     return f"{number(mean, digits, plus=plus)} ± {number(half_width, digits)}"
 

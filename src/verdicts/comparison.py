@@ -20,11 +20,11 @@ from verdicts.registry import UserError
 from verdicts.report import Result
 from verdicts.run_values import highest_is_best
 from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
+from verdicts.statistics import ABSENT, ALPHA, FEWEST, ROUNDING, alike
 from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
-from verdicts.statistics.samples import ALPHA, DRAWS, FEWEST, ROUNDING
+from verdicts.statistics.samples import DRAWS
 from verdicts.table import Column, need, of_frame
-from verdicts.verdict_rows import ABSENT, alike
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,12 +19,12 @@ import numpy as np
 from verdicts import comparison, reproduction
 from verdicts.lazy import pd, special, stats
 from verdicts.report import pipe_table
-from verdicts.statistics import judgement
+from verdicts.statistics import ABSENT, ALPHA, judgement
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import Verdict, judge, judge_every
 from verdicts.statistics.multiverse import examined
 from verdicts.statistics.planning import over_looks
-from verdicts.statistics.samples import ALPHA, PERMUTATION, WELCH
+from verdicts.statistics.samples import PERMUTATION, WELCH
 
 LEVEL, MARGIN = 80.0, 1.0
 
@@ -456,7 +456,7 @@ def rates(simulations: int) -> pd.DataFrame:
 def as_markdown(table: pd.DataFrame) -> str:
     """A row for each form: false answers in percent at the four effects, and power, by rule."""
     numbers = 100 * table[[*EFFECTS, "power", "same"]]
-    told = numbers.map(lambda share: "–" if np.isnan(share) else f"{share:.0f}")
+    told = numbers.map(lambda share: ABSENT if np.isnan(share) else f"{share:.0f}")
     cells = told[[*EFFECTS]].agg(" ".join, axis=1) + " · " + told["power"]
     cells += (" · " + told["same"]).where(table["rule"] == "ours", "")
     first, last = ["form", "noise"], ["simulations", "why"]

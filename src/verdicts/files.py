@@ -189,8 +189,7 @@ def check_keys(
 
 def mapping(key: str, value: Any) -> Mapping[Any, object]:
     """A mapping."""
-    check(isinstance(value, Mapping), key, value, "it must be a mapping")
-    return value
+    return check(isinstance(value, Mapping), key, value, "it must be a mapping")
 
 
 def names(key: str, value: Any) -> tuple[str, ...]:
@@ -204,21 +203,18 @@ def names(key: str, value: Any) -> tuple[str, ...]:
 def text(key: str, value: Any) -> str:
     """Text in one line, without control characters."""
     right = isinstance(value, str) and printable(value.strip()) == value.strip()
-    check(right, key, value, "it must be text in one line")
-    return value.strip()
+    return check(right, key, value, "it must be text in one line").strip()
 
 
 def number(key: str, value: Any) -> float:
     """A finite number."""
     right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    check(right, key, value, "it must be a number")
-    return value
+    return check(right, key, value, "it must be a number")
 
 
 def boolean(key: str, value: Any) -> bool:
     """A boolean."""
-    check(isinstance(value, bool), key, value, "it must be true or false")
-    return value
+    return check(isinstance(value, bool), key, value, "it must be true or false")
 
 
 # Parquet files.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,14 +31,14 @@ from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
 from verdicts.run_values import Value, marked
 from verdicts.scores import FIRST_LOOK, compared, sides
-from verdicts.statistics import judgement
+from verdicts.statistics import ABSENT, ROUNDING, judgement
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
-from verdicts.statistics.samples import ROUNDING, WELCH
+from verdicts.statistics.samples import WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, selected
-from verdicts.verdict_rows import ABSENT, NAN, Row, as_table
+from verdicts.verdict_rows import COLUMNS, NUMBERS, Row, as_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -161,7 +162,7 @@ def _adjusted(
 
 
 def evidence_on(claim: Claim, part: Cell, claims: ClaimsFile, tables: Tables) -> Finding:
-    """The evidence on a claim or a cell; a verdict if it is not run, or judged by cases."""
+    """The evidence on a claim or a cell; a verdict if it is not run, exact, or judged by cases."""
     quantity, expectation = QUANTITIES[claim.quantity], part.expectation
     try:
         result = _result(claim, part.where, claims, tables)
@@ -287,48 +288,35 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
 
 
 def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -> Row:
-    """The row of a claim or a cell: out of scale, with its numbers, if a gate is missed."""
-    expected, known = claim.parts[cell].expectation or Expectation("", NAN), decided.evidence
-    ends = dict(zip(ENDS, (*decided.interval, *decided.plain_interval), strict=True))
-    copied: dict[str, Any] = {**ends, "detectable": NAN, "seeds_needed": NAN}
-    for source, names in (claim, OF_CLAIM), (decided, OF_VERDICT), (known, OF_EVIDENCE):
-        copied |= {name: getattr(source, name, NAN) for name in names}
-    verdict, reason = decided.verdict, decided.reason
+    """The row of a claim or a cell: out of scale, with its numbers, if a gate is missed.
+
+    It has the fields of the claim, of the verdict and of the evidence that have the same names.
+    """
+    expected, known = claim.parts[cell].expectation or Expectation("", nan), decided.evidence
+    row: dict[str, Any] = dict.fromkeys(NUMBERS, nan)
+    for source in (claim, known, decided):  # p values of universes are adjusted in the verdict
+        row |= {name: getattr(source, name) for name in COLUMNS if hasattr(source, name)}
+    row |= zip(ENDS, (*decided.interval, *decided.plain_interval), strict=True)
+    row |= {"claim": claim.id, "cell": cell, "unit": unit, "level": decided.interval_level}
+    row |= {"family": claim.id if cell else claim.family, "family_size": decided.family}
+    row |= {"relation": expected.relation, "expected": expected.value}
+    row["margin"] = nan if expected.margin is None else expected.margin
+    row["looks"], verdict, reason = None, decided.verdict, decided.reason
     if isinstance(known, Evidence):
         reason = "; ".join(filter(None, [reason, known.left_out]))
         powers = {"detectable": detectable, "seeds_needed": seeds_needed}
-        copied |= {name: of(known, decided.family) for name, of in powers.items()}
-        copied["looks"] = known.looks
+        row |= {name: of(known, decided.family) for name, of in powers.items()}
+        row["looks"] = known.looks
         if verdict == UNDECIDED and not missed.why:
-            copied["next_look"] = next(iter(claim.looks[known.looks or 0 :]), None)
+            row["next_look"] = next(iter(claim.looks[known.looks or 0 :]), None)
     if missed.why and verdict != NOT_RUN:
         before = verdict + (f" ({reason})" if reason else "")
         late = f"; without this gate, set on {missed.late} after the results: {before}"
         verdict, reason = OUT_OF_SCALE, missed.why + late * bool(missed.late)
-    return Row(
-        claim=claim.id,
-        cell=cell,
-        verdict=verdict,
-        reason=reason,
-        unit=unit,
-        relation=expected.relation,
-        expected=expected.value,
-        margin=NAN if expected.margin is None else expected.margin,
-        level=decided.interval_level,
-        family=claim.id if cell else claim.family,
-        family_size=decided.family,
-        **copied,
-    )
+    return Row(**{**row, "verdict": verdict, "reason": reason})
 
 
 ENDS = ("low", "high", "plain_low", "plain_high")
-OF_CLAIM = ("place", "says", "quote", "kind", "shows", "mark", "mark_reason")
-OF_VERDICT = (
-    *("p_adjusted", "p_equivalent_adjusted", "met", "cases", "hardest"),
-    *("hardest_measured", "hardest_limit", "multiverse"),
-)
-#: What a row has of the claim, of the verdict and of the evidence.
-OF_EVIDENCE = (*("estimate", "pairs", "infinite"), *("p_t", "p_sign_flip", "p", "p_equivalent"))
 
 
 @dataclass(frozen=True)

@@ -87,10 +87,11 @@ def one_of(key: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
-def check(right: object, key: str, value: object, instead: str) -> None:
-    """Raise a UserError for a value that is not ``right``, which says what to do instead."""
+def check(right: object, key: str, value: Any, instead: str) -> Any:
+    """The value; if it is not ``right``, a UserError, which says what to do instead."""
     if not right:
         raise UserError(f"{key}: {shown(value)} is not allowed; {instead}.")
+    return value
 
 
 class Registry(UserDict[str, T]):

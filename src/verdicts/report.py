@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line
-from verdicts.verdict_rows import ABSENT, Row, counted, counts, number, registered
+from verdicts.statistics import ABSENT, number
+from verdicts.verdict_rows import Row, counted, counts, registered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,8 +104,8 @@ def as_text(rows: Sequence[Row]) -> str:
 def lines_of(row: Row, width: int = WIDTH) -> str:
     """A claim with its verdict, and below it what was measured."""
     what = f"  {row.claim} / {row.cell}" if row.cell else f"{row.claim}: {row.statement}"
-    look = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
-    found = (row.measured, *row.details, row.why, look, row.registration)
+    coming = f"the next planned look takes {row.next_look} seeds" if row.next_look else ""
+    found = (row.measured, *row.details, row.why, coming, row.registration)
     told = "; ".join(text for text in found if text not in ("", ABSENT))
     return f"{row.verdict:<{width}}{what}" + (f"\n{'':{width}}  {told}" if told else "")
 
@@ -269,5 +270,5 @@ def html_table(printed: pd.DataFrame, name: str) -> str:
 
 def _cell(column: str, text: str) -> str:
     verdict = text.partition(",")[0].replace(" ", "-")
-    look = f' class="verdict {escape(verdict)}"' if column == "Verdict" else ""
-    return f"<td{look}>{escape(text)}</td>"
+    colour = f' class="verdict {escape(verdict)}"' if column == "Verdict" else ""
+    return f"<td{colour}>{escape(text)}</td>"

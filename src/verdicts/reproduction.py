@@ -27,12 +27,10 @@ from verdicts.registry import UserError, check, one_of, printable
 from verdicts.report import Result, Section, as_strings, html_page, markdown_page
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
-from verdicts.statistics import judgement, samples
+from verdicts.statistics import ABSENT, ALPHA, FEWEST, alike, exceeds, judgement, samples
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, Count
 from verdicts.statistics.multiverse import share_interval
-from verdicts.statistics.samples import ALPHA, FEWEST, exceeds
 from verdicts.table import of_frame, read_table
-from verdicts.verdict_rows import ABSENT, alike
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

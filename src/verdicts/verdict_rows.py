@@ -15,17 +15,10 @@ from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
-from verdicts.statistics import judgement
+from verdicts.statistics import ABSENT, FEWEST, Multiverse, alike, digits_of, judgement, number
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import ALWAYS, EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
-from verdicts.statistics.multiverse import Multiverse
-from verdicts.statistics.samples import FEWEST
 from verdicts.table import MOST_BYTES, read_csv
-
-#: Printed where there is no number.
-ABSENT = "–"
-
-NAN = math.nan
 
 #: What is said of a claim with this value of ``Row.registered``.
 REGISTERED = {
@@ -108,10 +101,10 @@ class Row:
     #: The author's own words; may be empty.
     quote: str = ""
     #: The level of the interval: it is of 1 − level. Two one-sided tests have one of 0.1.
-    level: float = NAN
+    level: float = math.nan
     #: The ends of the 95 % interval of the last analysis, as if the claim were the only one.
-    plain_low: float = NAN
-    plain_high: float = NAN
+    plain_low: float = math.nan
+    plain_high: float = math.nan
 
     def __post_init__(self) -> None:
         """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
@@ -172,7 +165,7 @@ class Row:
     def hardest_case(self) -> str:
         """The hardest case: what was measured, its limit and their ratio; empty without cases."""
         measured, limit = self.hardest_measured, self.hardest_limit
-        ratio = measured / limit if limit else NAN
+        ratio = measured / limit if limit else math.nan
         told = f"hardest: {self.hardest}, {number(measured)} for a limit of {number(limit)}"
         return f"{told} (ratio {number(ratio)})" if self.hardest else ""
 
@@ -239,44 +232,8 @@ COLUMNS = [field.name for field in fields(Row)]
 
 _TYPES = get_type_hints(Row)
 _TEXTS = {name: str for name, of in _TYPES.items() if of in (str, str | None)}
-_NUMBERS = {name: float for name, of in _TYPES.items() if of in (float, int | None)}
+NUMBERS = {name: float for name, of in _TYPES.items() if of in (float, int | None)}
 _OPTIONAL = [name for name, of in _TYPES.items() if isinstance(None, of)]
-
-
-#: The digits of an exponent.
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def number(value: float, digits: int | None = None, *, plus: bool = False) -> str:
-    """A number with a true minus sign; a dash for NaN.
-
-    It has so many ``digits`` after the point, by default three significant digits.
-    """
-    if math.isnan(value):
-        return ABSENT
-    form = "0f" if 1000 <= abs(value) < 1e6 else "3g"
-    if digits is not None:
-        value, form = round(value, digits) + 0.0, f"{max(digits, 0)}f"  # −0.00 is 0.00
-    mantissa, e, exponent = f"{value:{'+' * plus}.{form}}".partition("e")
-    text = f"{mantissa} · 10{str(int(exponent)).translate(RAISED)}" if e else mantissa
-    return text.replace("inf", "∞").replace("-", "−")
-
-
-def digits_of(value: float, low: float, high: float) -> int | None:
-    """The digits after the point of a value and its interval, by which two of the half-width show.
-
-    An interval with one end has the distance to it for its half-width. None without an interval,
-    and for a very narrow or wide one.
-    """
-    ends = [end for end in (low, high) if math.isfinite(end)]
-    half = (high - low) / 2 if len(ends) == 2 else abs(value - ends[0]) if ends else NAN
-    return 1 - math.floor(math.log10(half)) if 1e-5 <= half < 1e6 else None
-
-
-def alike(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """A value and the ends of its interval, with the same digits (see ``digits_of``)."""
-    digits = digits_of(value, low, high)
-    return number(value, digits), number(low, digits), number(high, digits)
 
 
 def _many(count: float, noun: str) -> str:
@@ -307,7 +264,7 @@ def read_rows(path: str | Path) -> list[Row]:
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **_NUMBERS}, na_values=[""])
+        table = read_csv(file, dtype={**_TEXTS, **NUMBERS}, na_values=[""])
         if absent := [name for name in COLUMNS if name not in table]:
             raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
         return rows_of(table)

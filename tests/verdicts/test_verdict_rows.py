@@ -10,7 +10,8 @@ from made_up_page import NAN, ROWS, row
 
 from verdicts import report as board
 from verdicts.report import Result, as_json, as_page
-from verdicts.verdict_rows import MARKED, as_table, counts, number, read_rows
+from verdicts.statistics import number
+from verdicts.verdict_rows import MARKED, as_table, counts, read_rows
 
 
 @cases(

@@ -9,8 +9,8 @@ import pandas as pd
 
 from ngo.analysis.comparisons import published_for
 from ngo.analysis.universes import CHOSEN, DERIVED, columns
-from verdicts.statistics import exceeds, meets, spoken
-from verdicts.verdict_rows import ABSENT, Row
+from verdicts.statistics import ABSENT, exceeds, meets, spoken
+from verdicts.verdict_rows import Row
 
 #: A printed number is met by an accuracy that is at most so many points off.
 TOLERANCE = 2.0

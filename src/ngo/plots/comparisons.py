@@ -17,7 +17,7 @@ from ngo.analysis.comparisons import ACCURACY, CRITERIA, KEYS, best_settings
 from ngo.plots import captions
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus
-from verdicts.verdict_rows import ABSENT
+from verdicts.statistics import ABSENT
 
 
 def print_comparison(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,8 +25,8 @@ from itertools import groupby
 
 from verdicts import judgement
 from verdicts.claims import ALTERNATIVE
-from verdicts.statistics import Multiverse, spoken
-from verdicts.verdict_rows import ABSENT, WORDS, Row, alike
+from verdicts.statistics import ABSENT, Multiverse, alike, spoken
+from verdicts.verdict_rows import WORDS, Row
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
 #: What a verdict answers to the question.

@@ -15,7 +15,8 @@ from ngo.report.answers import SLOT, Answer, Setting, answer
 from verdicts import judgement
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, shown
-from verdicts.verdict_rows import ABSENT, Row
+from verdicts.statistics import ABSENT
+from verdicts.verdict_rows import Row
 
 #: A setting of the playground.
 SETTING = re.compile(r"[a-z]+=[a-z0-9.]+(&[a-z]+=[a-z0-9.]+)*")

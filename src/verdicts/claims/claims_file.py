@@ -17,7 +17,7 @@ from typing import Any, get_args
 from verdicts.claims import claim as schema
 from verdicts.claims.claim import Cell, Claim, ClaimsFile, Gate, Universes
 from verdicts.claims.conditions import check_names, check_shares
-from verdicts.claims.expanded_entries import PrintedValue, forms, resolved
+from verdicts.claims.expanded_entries import PrintedValue, Resolved, forms
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantities import POOLED, QUANTITIES, Quantity
 from verdicts.registry import UserError, check, one_of, printable, shown, unknown
@@ -75,7 +75,7 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     """The checked claims in the ``content`` of a file; ``folder`` has the printed numbers."""
     check_keys("claims", content, SECTIONS, ("claims",))
     plan = checked_plan("looks", content.get("looks"))
-    entries = resolved(content, folder)
+    entries = Resolved(content, folder)
     hashes = forms(entries)
     gates = {str(name): _gate(f"gates.{name}", name, gate) for name, gate in entries.gates.items()}
     claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
@@ -201,8 +201,7 @@ def _expectation(key: str, values: Mapping[str, object]) -> Expectation | None:
 
 
 def _positive(key: str, value: object) -> float:
-    check(number(key, value) > 0, key, value, "it must be above 0")
-    return number(key, value)
+    return check(number(key, value) > 0, key, value, "it must be above 0")
 
 
 def _given(key: str, values: Mapping[str, object], known: Iterable[str]) -> str | None:
@@ -232,8 +231,7 @@ def _gate(key: str, name: object, entry: object) -> Gate:
 
 def _day(key: str, value: object) -> str:
     day = r"\d{4}-\d\d-\d\d"
-    check(re.fullmatch(day, str(value)), key, value, "give a day like 2026-01-31")
-    return str(value)
+    return str(check(re.fullmatch(day, str(value)), key, value, "give a day like 2026-01-31"))
 
 
 def _check_arguments(key: str, quantity: Quantity, arguments: Mapping[str, object]) -> None:

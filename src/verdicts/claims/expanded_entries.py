@@ -13,7 +13,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -31,28 +30,21 @@ FOR_EACH = "for_each"
 MOST = 10**7
 
 
-@dataclass(frozen=True)
 class Resolved:
-    """The entries of a file, by name; what they contain is not checked."""
+    """The entries of a file, by name, written out; what they contain is not checked.
 
-    claims: Mapping[object, object]
-    gates: Mapping[object, object]
-    #: The plan of claims that name none.
-    looks: object
-    #: The files with printed numbers that claims name, and where in them each number is.
-    printed: PrintedNumbers
-
-
-def resolved(content: Mapping[Any, object], folder: Path) -> Resolved:
-    """The entries in the ``content`` of a file; ``folder`` has the printed numbers.
-
-    Raises a one-line UserError for a mistake in what is written out.
+    ``folder`` has the printed numbers. Raises a one-line UserError for a mistake in what is written
+    out.
     """
-    sections = (mapping(name, content.get(name, {})) for name in ("gates", "claims"))
-    gates, claims = map(expanded, ("gates", "claims"), sections)
-    printed = PrintedNumbers(folder)
-    claims = {name: printed.numbers(f"claims.{name}", entry) for name, entry in claims.items()}
-    return Resolved(claims, gates, content.get("looks"), printed)
+
+    def __init__(self, content: Mapping[Any, object], folder: Path) -> None:
+        sections = (mapping(name, content.get(name, {})) for name in ("gates", "claims"))
+        self.gates, claims = map(expanded, ("gates", "claims"), sections)
+        #: The plan of claims that name none.
+        self.looks = content.get("looks")
+        #: The files with printed numbers that claims name, and where in them each number is.
+        self.printed = printed = PrintedNumbers(folder)
+        self.claims = {id: printed.numbers(f"claims.{id}", entry) for id, entry in claims.items()}
 
 
 def expanded(section: str, entries: Mapping[Any, object]) -> dict[object, object]:

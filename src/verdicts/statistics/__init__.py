@@ -1,7 +1,8 @@
-"""Intervals over seeds, and rules over universes."""
+"""Intervals over seeds, rules over universes, and how numbers are printed."""
 
 from verdicts.statistics.multiverse import Multiverse
-from verdicts.statistics.samples import ALPHA, FEWEST, ROUNDING, exceeds
-from verdicts.statistics.setting_rules import meets, readable, spoken
+from verdicts.statistics.samples import ABSENT, ALPHA, FEWEST, ROUNDING, exceeds
+from verdicts.statistics.setting_rules import alike, digits_of, meets, number, readable, spoken
 
-__all__ = ["ALPHA", "FEWEST", "ROUNDING", "Multiverse", "exceeds", "meets", "readable", "spoken"]
+__all__ = ["ABSENT", "ALPHA", "FEWEST", "ROUNDING", "Multiverse"]
+__all__ += ["alike", "digits_of", "exceeds", "meets", "number", "readable", "spoken"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import comb
+from math import comb, nan
 
 import numpy as np
 
@@ -67,8 +67,6 @@ class Expectation:
         return f"{text}{' ±' if self.relation == 'near' else '; margin'} {self.margin:g}"
 
 
-NAN = float("nan")
-
 #: From this number of seeds on, the sign-flip test decides.
 EXACT_FROM = 8
 
@@ -100,18 +98,20 @@ class Evidence:
     #: 1 or −1: on which side of the expected value the values are.
     side: int = 1
     #: Two-sided p value of the t test of a difference from the expected value.
-    p_t: float = NAN
+    p_t: float = nan
     #: The same of the sign-flip test, from ``EXACT_FROM`` seeds on.
-    p_sign_flip: float = NAN
-    #: The p value that decides. ``above``, ``below``: of a difference, two-sided. ``near``: that
-    #: the mean is outside the margin. ``paper``: that the paper's number is not one more run's.
-    p: float = NAN
-    #: That the mean is within the margin: two one-sided tests. NaN without a margin.
-    p_equivalent: float = NAN
+    p_sign_flip: float = nan
+    #: The p value that decides. Small values show, for ``above`` and ``below``, a difference from
+    #: the expected value (two-sided); for ``near``, that the mean is outside the margin; for
+    #: ``paper``, that the printed number is not that of one more run.
+    p: float = nan
+    #: The p value of two one-sided tests: a small one shows that the mean is within the margin.
+    #: NaN without a margin.
+    p_equivalent: float = nan
     #: The skewness of the mean.
     skewness: float = 0.0
     #: What the test that decides does not reject; of ``paper``, the prediction interval.
-    interval: Intervals = field(default=lambda level: (NAN, NAN), compare=False, repr=False)
+    interval: Intervals = field(default=lambda level: (nan, nan), compare=False, repr=False)
     #: The same of the last interim analysis alone, at the whole level; None without a plan.
     last: Intervals | None = field(default=None, compare=False, repr=False)
     #: The numbers of seeds at which the claim is judged (``sequential``); empty: at any. Then the
@@ -143,7 +143,7 @@ def evidence(
     count, infinite = len(off), int(np.count_nonzero(np.isinf(off)))
     least = ROUNDING * float(np.abs([*part, value]).max())
     constant = count >= FEWEST and not infinite and bool((abs(off - off.mean()) <= least).all())
-    spread = float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else NAN
+    spread = float(off.std(ddof=1)) * (not constant) if count > 1 and not infinite else nan
     obstacle = _obstacle(count, infinite, expectation, constant=constant)
     found = Evidence(expectation, count, infinite, _estimate(part, whole), spread, obstacle)
     if count < FEWEST or (infinite and expectation.relation == "paper"):
@@ -207,14 +207,14 @@ def unpaired_evidence(
     skewness = samples.skewness(of, minus) if spread > 0 else 0.0
     one = samples.Permutation(of, minus, splits) if permuted else samples.Welch(of, minus)
     side = 1 if one.tail(expectation.value, 1) <= one.tail(expectation.value, -1) else -1
-    p_t = NAN if permuted else samples.two_sided(one, expectation.value, side)
+    p_t = nan if permuted else samples.two_sided(one, expectation.value, side)
     return tested(replace(found, p_t=p_t, skewness=skewness), one, side)
 
 
 def tested(found: Evidence, test: samples.OneSample, side: int) -> Evidence:
     """The evidence with what a test says of the expected value, and of the margin around it."""
     value, margin = found.expectation.value, found.expectation.margin
-    p, p_equivalent, asked = samples.two_sided(test, value, side), NAN, [value]
+    p, p_equivalent, asked = samples.two_sided(test, value, side), nan, [value]
     if margin is not None:
         low, high = value - margin, value + margin
         p_equivalent = max(test.tail(low, 1), test.tail(high, -1))
@@ -266,9 +266,9 @@ def _estimate(part: np.ndarray, whole: np.ndarray) -> float:
     NaN if that does not exist: a whole is not above 0.
     """
     if not len(part):
-        return NAN
+        return nan
     if np.isinf(part).any() or np.isinf(whole).any():
-        return samples.median_interval(np.sort(part / whole))[0] if (whole > 0).all() else NAN
+        return samples.median_interval(np.sort(part / whole))[0] if (whole > 0).all() else nan
     return float(part.mean() / whole.mean())
 
 

@@ -58,8 +58,8 @@ class Multiverse:
     #: … and its interval (``share_interval``).
     low: float
     high: float
-    #: That no universe has an effect: signs of whole universes' ranks flipped, two-sided, adjusted
-    #: within the family.
+    #: The two-sided p value of the hypothesis that no universe has an effect (``p_of_all``),
+    #: adjusted within the family.
     p: float
     #: ``γ ≤ 0.3``; empty if there is none.
     rule: str
@@ -105,7 +105,7 @@ class MultiverseEvidence(NamedTuple):
     pairs: int
     #: … and of infinite effects among them: runs diverged.
     infinite: int
-    #: Of: no universe has an effect.
+    #: The p value of the hypothesis that no universe has an effect (``p_of_all``).
     p: float
     #: The median effect, …
     estimate: float
@@ -217,11 +217,12 @@ def share_interval(number: int, count: int, alpha: float = ALPHA / SHARES) -> tu
 
 
 def p_of_all(effects: np.ndarray) -> float:
-    """The two-sided p value of: no universe has an effect, so that each sign is as likely.
+    """The two-sided p value of the hypothesis that no universe has an effect.
 
-    The signs of whole universes are flipped, and their ranks added up (Wilcoxon): scales differ
-    between universes, and a few large effects decide nothing. The sum of so many ranks is taken as
-    normal, with the variance that it has over all choices of signs.
+    Under it, the effect of a universe is as likely to be positive as negative. The test is
+    Wilcoxon's: it adds up the ranks of the absolute effects with their signs, so that universes on
+    other scales count alike, and a few large effects do not decide. The sum is taken as normal,
+    with its variance over all choices of signs.
     """
     ranks = signed_ranks(effects)
     size = math.sqrt(float(ranks @ ranks))

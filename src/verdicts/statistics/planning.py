@@ -51,10 +51,11 @@ def shares(plan: Plan) -> list[float]:
 
 
 def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evidence:
-    """The evidence at the last analysis that so many values allow, with p values over all of them.
+    """The evidence at the last planned analysis for which there are enough seeds.
 
-    ``values`` are in the order of seeds. Only the first ones count, up to the number of that
-    analysis. A seed without a value (NaN) is a seed.
+    ``values`` has one for each seed, in the order of seeds; NaN where a seed has none. Values
+    beyond the number of seeds of that analysis do not count. The p values are over all analyses
+    made.
     """
     taken = [look for look in plan if look <= len(values)]
     if taken:
@@ -65,9 +66,9 @@ def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evid
 
 
 def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
-    """The last evidence of ``looks``, the first analyses of a plan, with p values over all of them.
+    """The last of the analyses ``looks``, the first ones of a plan; p values are over all of them.
 
-    The interval contains what no analysis rejects at its share of the level.
+    The interval contains the values that no analysis rejects at its share of the level.
     """
     spent = np.array(shares(plan))[: len(looks)]
     scaled = np.array([[look.p, look.p_equivalent] for look in looks]) / spent[:, None]
@@ -77,10 +78,9 @@ def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
     obstacle = last.obstacle if all(look.obstacle for look in looks) else ""
 
     def interval(level: float) -> Interval:
-        ends = np.array(
-            [look.interval(share * level) for look, share in zip(looks, spent, strict=True)]
-        )
-        low, high = float(np.fmax.reduce(ends[:, 0])), float(np.fmin.reduce(ends[:, 1]))
+        pairs = zip(looks, spent, strict=True)
+        lows, highs = zip(*(look.interval(share * level) for look, share in pairs), strict=True)
+        low, high = float(np.fmax.reduce(lows)), float(np.fmin.reduce(highs))
         if not low > high:  # or there are none
             return low, high
         return looks[first].interval(spent[first] * level)

@@ -42,9 +42,11 @@ ALPHA = 0.05
 #: The fewest seeds with an interval. With two, it reaches 13 standard errors to either side.
 FEWEST = 3
 
+#: Printed where there is no number.
+ABSENT = "–"
+
 #: A standard deviation below this share of the values is rounding error.
 ROUNDING = 1e-9
-
 
 #: The tests that a claim can name.
 WELCH, PERMUTATION = TESTS = ("welch", "permutation")

@@ -1,4 +1,4 @@
-"""Rules on at most two settings that tell some universes from the others.
+"""Rules on at most two settings that tell some universes from the others; numbers as text.
 
 A rule is a tree with two, three or four leaves: a split on one setting, whose sides may be split
 once more, on one setting too. Among all such trees, the one that is right in most universes is
@@ -19,7 +19,7 @@ import numpy as np
 
 from verdicts.lazy import pd, special
 from verdicts.registry import UserError, shown
-from verdicts.statistics.samples import ALPHA
+from verdicts.statistics.samples import ABSENT, ALPHA
 
 FOLDS = 5
 
@@ -232,16 +232,6 @@ def _value(text: str) -> float:
     return float(text.replace("−", "-"))
 
 
-def spoken(setting: str) -> str:
-    """A setting's name as it is printed: ``gamma`` is γ, ``batch_size`` batch size."""
-    if setting == "gamma_gap":
-        return "γ(1 − λ₂)"
-    try:
-        return unicodedata.lookup(f"GREEK SMALL LETTER {setting.upper()}")
-    except KeyError:
-        return setting.replace("_", " ")
-
-
 #: Universes inside minus others: of all, by split, and by pair of splits that are true.
 Sums = tuple[float, np.ndarray, np.ndarray]
 
@@ -306,3 +296,52 @@ def _answered(sums: Sums, root: int, children: tuple[int, int]) -> Tree:
         first = most if child < 0 else some
         leaves.append((bool(first > 0), bool((most if child < 0 else most - some) > 0)))
     return Tree(root, children, (leaves[0], leaves[1]))
+
+
+# How settings and numbers are printed.
+
+
+def spoken(setting: str) -> str:
+    """A setting's name as it is printed: ``gamma`` is γ, ``batch_size`` batch size."""
+    if setting == "gamma_gap":
+        return "γ(1 − λ₂)"
+    try:
+        return unicodedata.lookup(f"GREEK SMALL LETTER {setting.upper()}")
+    except KeyError:
+        return setting.replace("_", " ")
+
+
+#: The digits of an exponent.
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float, digits: int | None = None, *, plus: bool = False) -> str:
+    """A number with a true minus sign; a dash for NaN.
+
+    It has so many ``digits`` after the point, by default three significant digits.
+    """
+    if math.isnan(value):
+        return ABSENT
+    form = "0f" if 1000 <= abs(value) < 1e6 else "3g"
+    if digits is not None:
+        value, form = round(value, digits) + 0.0, f"{max(digits, 0)}f"  # −0.00 is 0.00
+    mantissa, e, exponent = f"{value:{'+' * plus}.{form}}".partition("e")
+    text = f"{mantissa} · 10{str(int(exponent)).translate(RAISED)}" if e else mantissa
+    return text.replace("inf", "∞").replace("-", "−")
+
+
+def digits_of(value: float, low: float, high: float) -> int | None:
+    """The digits after the point of a value and its interval, by which two of the half-width show.
+
+    An interval with one end has the distance to it for its half-width. None without an interval,
+    and for a very narrow or wide one.
+    """
+    ends = [end for end in (low, high) if math.isfinite(end)]
+    half = (high - low) / 2 if len(ends) == 2 else abs(value - ends[0]) if ends else math.nan
+    return 1 - math.floor(math.log10(half)) if 1e-5 <= half < 1e6 else None
+
+
+def alike(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """A value and the ends of its interval, with the same digits (see ``digits_of``)."""
+    digits = digits_of(value, low, high)
+    return number(value, digits), number(low, digits), number(high, digits)

@@ -8,7 +8,7 @@ import yaml
 from quantities_for_tests import CLAIM, quantities, write  # noqa: F401
 
 from verdicts.claims.claims_file import read_claims
-from verdicts.claims.expanded_entries import forms, resolved
+from verdicts.claims.expanded_entries import Resolved, forms
 from verdicts.files import read_mapping
 from verdicts.registration import read_registration, registration_path
 
@@ -22,7 +22,7 @@ REGISTERED = [ROOT / "config/reference/claims.yaml", *sorted(ROOT.glob("papers/*
 def form(folder, change=(), gate=(), **sections):
     """The form of the claim ``a`` with changes."""
     content = {"claims": {"a": {**CLAIM, **dict(change)}}, "gates": {"g": {**GATE, **dict(gate)}}}
-    return forms(resolved({**content, **sections}, folder))["a"]
+    return forms(Resolved({**content, **sections}, folder))["a"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_how_a_claim_is_written_does_not_count_but_a_printed_number_does(tmp_pat
         shared: {d: &d {place: here, says: "{x.id}", kind: order, from: t, quantity: end}}
         claims: {"{x.id}": {<<: *d, for_each: {x: [{id: a, n: 0}, {id: b, n: 0}]}, above: "{x.n}"}}
     """)
-    found = forms(resolved(short, tmp_path))
+    found = forms(Resolved(short, tmp_path))
     assert found == {"a": form(tmp_path), "b": form(tmp_path)}
     paper = {"file": "n.csv", "column": "x", "where": {"p": 1}}
     change = {"above": None, "paper": paper, "margin": 1}
@@ -88,5 +88,5 @@ def test_a_pooled_claim_changes_with_those_that_it_pools(tmp_path):
 @pytest.mark.parametrize("path", REGISTERED, ids=lambda path: path.parent.name)
 def test_shipped_claims_have_the_forms_that_were_registered_last(path):
     known = read_registration(registration_path(path))
-    found = forms(resolved(read_mapping(path, "claims"), path.parent))
+    found = forms(Resolved(read_mapping(path, "claims"), path.parent))
     assert found == {claim: known[claim][-1].form for claim in found}

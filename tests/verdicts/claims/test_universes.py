@@ -44,6 +44,16 @@ def test_a_claim_that_holds_everywhere_is_robust_or_depends_on_a_setting(tmp_pat
     assert row.reason.startswith("on step: holds where step ≤ 0.4 (right in ")
 
 
+def test_a_row_has_the_p_value_of_its_universes_as_adjusted_in_the_family(tmp_path):
+    file = verdicts.read_claims(write_universes(tmp_path, lambda settings: settings["step"] - 0.4))
+    tables, (claim,) = read_tables(tmp_path, file.tables), file.claims.values()
+    (alone,) = verdicts.judged(file, tables)
+    both = {id: replace(claim, id=id, family="both") for id in "ab"}
+    rows = verdicts.judged(replace(file, claims=both), tables)
+    for row in rows:
+        assert row.multiverse.p == row.p_adjusted == pytest.approx(2 * alone.multiverse.p)
+
+
 def test_every_format_has_the_sentence(tmp_path, capsys):
     claims = write_universes(tmp_path, lambda settings: -3.0)
     arguments = ["check", str(claims), "--tables", str(tmp_path), "--out", str(tmp_path / "o")]
