@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -176,8 +177,7 @@ def test_readers_check_pages_remove_nothing_and_tell_damage_from_errors(tmp_path
         "none.parquet": "can't be read: it is not a regular file.",
         "other.parquet": "does not exist.",
     }.items():
-        with pytest.raises(UserError, match=f"^table: '.*{name}' {line}"):
-            read_tidy(tmp_path / name)
+        refused(f"^table: '.*{name}' {line}", read_tidy, tmp_path / name)
     monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: os.listdir(path / "file"))
     for read in (read_tidy, read_table, lambda path: read_columns(path, "k")):
         with pytest.raises(UserError, match="can't be read: Not a directory") as told:
@@ -204,8 +204,7 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
     (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
     for second in ("a", "again"):
         files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
-        with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
-            aggregate(files)
+        refused(rf"the run a is in '.*/a' and in '.*/{second}'; name", aggregate, files)
 
 
 @settings(max_examples=12)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from cases import cases
+from cases import cases, refused
 from conftest import apart, batch
 from stand_in import Generator
 from torch import nn
@@ -121,8 +121,7 @@ def test_models_are_evaluated_together_as_one_after_another(model):
 
 
 def test_cuda_graphs_and_tf32_need_a_gpu_and_tf32_is_on_in_passes_only(monkeypatch):
-    with pytest.raises(UserError, match="backend: 'graphs' needs a GPU"):
-        Population("linear", 2, seed=0, backend="graphs")
+    refused("backend: 'graphs' needs a GPU", Population, "linear", 2, seed=0, backend="graphs")
     with pytest.raises(UserError, match="precision: 'tf32' needs a GPU; use float32 or bfloat16"):
         Population("linear", 2, seed=0, precision="tf32")
     # On the device ``meta``, which has no numbers.
@@ -332,8 +331,7 @@ def test_integer_buffers_are_restored_and_their_maximum_is_that_of_the_consensus
     consensus, *workers = (int(each[2].num_batches_tracked) for each in population.models())
     assert workers == [1, 3, 2]
     assert consensus == 3
-    with pytest.raises(UserError, match="^backend: 'vmap' fails on this model .*; use auto, loop"):
-        counted("vmap")
+    refused("^backend: 'vmap' fails on this model .*; use auto, loop", counted, "vmap")
     population._honest = 1  # workers that lie do not count
     assert int(population.models()[0][2].num_batches_tracked) == 1
     # With ``momentum=None``, the running mean depends on the number of batches.

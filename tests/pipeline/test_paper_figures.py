@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 import yaml
+from cases import refused
 from conftest import REPOSITORY
 from figure_files import write_book
 from runs import run_in
@@ -86,8 +87,7 @@ def test_a_name_without_a_folder_and_a_figure_without_a_notebook_are_one_line(ow
     config["paper"] = {**PAPER, "name": "ow"}
     names = ", ".join(sorted(["ngo", "own", *(path.name for path in REPOSITORY.glob("papers/*"))]))
     message = rf"^paper.name: 'ow' is unknown; allowed: {names}. Did you mean 'own'\?$"
-    with pytest.raises(UserError, match=message):
-        plan_of(config)
+    refused(message, plan_of, config)
     (own / "notebooks/shown.ipynb").unlink()
     message = r"^figures.shown: there is no .*; examples/figure.ipynb is"
     with pytest.raises(UserError, match=message):

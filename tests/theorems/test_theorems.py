@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from cases import cases
+from cases import cases, refused
 from small_theory import OPTIONS, asked, holds, small_rows
 
 from ngo.gossip.mixing_matrix import algebraic_connectivity
@@ -133,8 +133,7 @@ def test_what_was_measured_decides(name, kind, arguments, expected):
     "^speedup_workers: a slope needs two numbers"),
 )  # fmt: skip
 def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message):
-    with pytest.raises(UserError, match=message):
-        asked(f"theory_{name}", kind, rows, **arguments)
+    refused(message, asked, f"theory_{name}", kind, rows, **arguments)
 
 
 # Consensus.

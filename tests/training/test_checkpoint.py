@@ -12,13 +12,12 @@ from unittest.mock import Mock
 import pytest
 import running
 import torch
-from cases import cases
+from cases import cases, refused
 from runs import files
 
 from ngo.training import checkpoint
 from ngo.training.checkpoint import Checkpoints, Foreign, Refused, Signals, Stopped, read, write
 from ngo.training.snapshots import UNREADABLE, load_tensors
-from verdicts.registry import UserError
 
 TERM, INT = signal.SIGTERM, signal.SIGINT
 ODD = {"about": {"lr": [torch.zeros(3)], "run": "a"}, "state": {}}
@@ -36,8 +35,7 @@ def test_a_state_is_read_as_it_was_written_and_a_foreign_run_is_named(tmp_path):
         read(tmp_path / "c.pt", {**about, "lr": 0.2, "code": "2"})
     with pytest.raises(Refused, match="it is made with code '1' and not '2'"):
         read(tmp_path / "c.pt", {**about, "code": "2"})
-    with pytest.raises(UserError, match="none.pt' does not exist"):
-        read(tmp_path / "none.pt", about)
+    refused("none.pt' does not exist", read, tmp_path / "none.pt", about)
     write(tmp_path / "c.pt", {"run": "a\nb", "lr": "x" * 10_000}, {})
     with pytest.raises(Foreign, match="^it is of the run of another version, with lr 'xx") as told:
         read(tmp_path / "c.pt", {"run": "a", "lr": 0.1})

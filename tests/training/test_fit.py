@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from cases import refused
 from own_modules import DATA, Stochastic, equal, linear, quick, row, stop_at
 from runs import CONVEX, trained
 from torch import nn
@@ -134,8 +135,7 @@ def test_callbacks_see_every_step_and_evaluation_as_long_as_they_run():
     assert run.stopped is None
     states = []
     quick(on_step=states.append)
-    with pytest.raises(ngo.UserError, match="the run has gone on from step 1 to 4"):
-        states[0].consensus()
+    refused("the run has gone on from step 1 to 4", states[0].consensus)
     with pytest.raises(ngo.UserError, match="worker: 7 is not a worker; they are 0 to 2"):
         quick(on_step=lambda state: state.worker(7))
 

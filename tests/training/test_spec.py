@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import networkx as nx
 import pytest
+from cases import refused
 from running import finished, start
 
 from ngo.cli.train_command import train
@@ -145,8 +146,7 @@ def rule(step):
 )
 def test_an_option_has_a_name_of_its_own_that_a_command_can_have(name, reason):
     rate = number("another rate", 0.5, at_least(0))
-    with pytest.raises(UserError, match=f"^option: '{name}' is {reason}"):
-        local_rule("other", options={name: rate})(rule)
+    refused(f"^option: '{name}' is {reason}", local_rule("other", options={name: rate}), rule)
 
 
 def test_every_option_and_argument_has_aRESERVED_name():

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from cases import cases
+from cases import cases, refused
 from scipy import stats
 
 from verdicts.cli import main
@@ -213,8 +213,7 @@ def test_runs_without_a_value_and_seeds_that_a_gap_lacks_are_told():
 def test_units_are_converted_where_they_are_stated_and_else_asked_for():
     shares = runs().assign(value=lambda rows: rows["value"] / 100)
     for rows, given in ((shares, printed()), (runs(), printed((0.7, 0.72, 0.5, 0.505)))):
-        with pytest.raises(UserError, match="one side may be in percent"):
-            reproduce(rows, given)
+        refused("one side may be in percent", reproduce, rows, given)
         assert reproduce(rows, given, unit="nats").answer()[0] == NOT_REPRODUCED
     texts = printed(("70.0%", "72.0", "50.0", "50.5"))
     for found in (reproduce(shares, texts), reproduce(shares, printed(unit="%"))):

@@ -343,8 +343,7 @@ def test_the_time_to_a_target_is_linear_between_evaluations():
     timed = [row | own for row, own in zip(rows, more, strict=True)]
     assert value(timed, {"virtual_seconds_to_accuracy": 70}) == pytest.approx(15)
     assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
-    with pytest.raises(UserError, match="joules: not all of these runs have it"):
-        value(rows, {"joules_to_accuracy": 70})
+    refused("joules: not all of these runs have it", value, rows, {"joules_to_accuracy": 70})
 
 
 def curve(*accuracies):

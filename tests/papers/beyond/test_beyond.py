@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refused
 from figure_files import drawn, functions, made
 from made_up import by_gamma, combinations, rounds
 from runs import digits_run
@@ -15,7 +16,6 @@ from ngo.analysis.table_files import class_counts
 from ngo.data.heterogeneity import hellinger_to_global
 from ngo.data.partition import samples_by_class
 from ngo.training.partition_file import draw, write
-from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
 
@@ -117,8 +117,7 @@ def test_the_figure_and_the_table_of_price_are_saved(tmp_path):
 
 
 def test_a_config_without_a_network_is_refused():
-    with pytest.raises(UserError, match="network: the config names none"):
-        drawn("beyond/price", prices(), {}, 0.5)
+    refused("network: the config names none", drawn, "beyond/price", prices(), {}, 0.5)
 
 
 def test_each_case_has_its_costs_at_its_best_gamma():

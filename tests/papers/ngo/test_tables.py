@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refused
 from figure_files import drawn, executed, functions, made
 from made_up import TABLE1, TABLE_A1, TABLE_S1, TABLE_S2, cell, tuned_runs
 from small_theory import OPTIONS
 
 from ngo.analysis.budgets import hitting_table
 from ngo.theorems.table import table_of
-from verdicts.registry import UserError
 
 NAMES = ["topology", "u", "n", "draws", "degree", "spectral_gap", "connected_gap"]
 
@@ -166,8 +166,7 @@ def test_the_grid_has_a_row_for_each_p_and_marks_the_best():
 def test_runs_of_one_seed_and_gamma_are_no_seeds():
     metrics = tuned_runs()
     again = metrics[metrics["gamma"] == 0.3].assign(run=lambda rows: rows["run"] + "-lr0.2")
-    with pytest.raises(UserError, match="distinguished here by .*, p, gamma and seed alone"):
-        shown(pd.concat([metrics, again]))
+    refused("distinguished here by .*, p, gamma and seed alone", shown, pd.concat([metrics, again]))
 
 
 def test_the_table_at_each_ones_own_best_gamma():
