@@ -16,7 +16,7 @@ import yaml
 from cases import refused
 from click.testing import CliRunner
 from conftest import REPOSITORY
-from good_archive import good_archive
+from finished_runs import good_archive
 from pyarrow import parquet
 
 from ngo.cli import cli
