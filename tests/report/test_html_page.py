@@ -119,15 +119,8 @@ def test_the_page_of_a_users_own_study_names_no_paper_and_counts_no_claims(folde
 def test_each_claim_is_on_the_board_with_its_numbers_and_a_link_to_what_shows_it(html, parsed):
     for each in ROWS:
         told = parsed.texts[each.anchor]
-        for text in (
-            each.statement,
-            each.verdict,
-            each.measured,
-            each.interval,
-            each.counted,
-            each.why,
-        ):
-            assert text in told
+        for name in ("statement", "verdict", "measured", "interval", "counted", "why"):
+            assert getattr(each, name) in told
         board = re.search(rf'<tr id="{each.anchor}".*?</tr>', html, re.DOTALL)[0]
         assert f'href="#{each.shows or "claims"}"' in board
         value = float(re.search(r'<data value="(.*?)">', board)[1])
