@@ -394,6 +394,5 @@ def trajectories(exponents, delays=(0,), rounds=100, gamma=0.02):
             index = pd.MultiIndex.from_product(places, names=["round", "worker"])
             table = index.to_frame(index=False).assign(x=done.states.numpy().ravel())
             facts = {"p": p, "delay": delay, "topology": "ring", "workers": n, "gamma": gamma}
-            V = done.V.numpy()[table["round"]]
-            tables.append(pd.DataFrame({**facts, **table, "V": V}))
+            tables.append(pd.DataFrame({**facts, **table, "V": done.V.numpy()[table["round"]]}))
     return pd.concat(tables, ignore_index=True)

@@ -88,8 +88,7 @@ def test_the_version_is_one():
         project = tomllib.loads((REPOSITORY / name).read_text())
         assert project["tool"]["setuptools_scm"]["fallback_version"] == ngo.__version__
         assert project["project"]["dynamic"] == ["version"]
-    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
-    assert citation["version"] == ngo.__version__
+    assert yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())["version"] == ngo.__version__
     changes = (REPOSITORY / "CHANGELOG.md").read_text()
     assert re.findall(r"^## \[(.+?)\]", changes, re.MULTILINE)[0] in ("Unreleased", ngo.__version__)
 

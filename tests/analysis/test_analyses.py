@@ -64,8 +64,7 @@ def test_the_chatter_floor_and_the_gap_of_a_universe_follow_from_its_graphs():
     graphs = {"two": ("complete", 2), "ring": ("ring", 10), "whole": ("complete", 10)}
     ones = [(name, 0.75, *graph, 0) for name, graph in graphs.items()]
     others = [("linear", 1.0, "ring", 4, 0), ("alone", math.nan, None, 10, 0)]
-    names = ["run", "p", "topology", "workers", "step"]
-    runs = pd.DataFrame([*ones, *others], columns=names)
+    runs = pd.DataFrame([*ones, *others], columns=["run", "p", "topology", "workers", "step"])
     of = [("two", "linear", "alone"), ("ring",), ("whole",), ("ring", "whole")]
     universes = [Universe(k, {"gamma": 0.6, "p": 0.75}, own) for k, own in enumerate(of)]
     found = in_universes(runs, universes).drop_duplicates("universe")
@@ -121,8 +120,7 @@ def test_a_case_that_diverges_comes_last():
 )
 def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
-    found = published_for(rows, reference, column)
-    assert found.tolist() == pytest.approx([number], nan_ok=True)
+    assert published_for(rows, reference, column).tolist() == pytest.approx([number], nan_ok=True)
 
 
 def test_two_runs_of_one_seed_are_not_seeds():
@@ -164,8 +162,7 @@ def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, p
 
 
 def test_within_seeds_against_numpy():
-    random = np.random.default_rng(0)
-    V, accuracy = np.exp(random.standard_normal((2, 4, 5)))
+    V, accuracy = np.exp(np.random.default_rng(0).standard_normal((2, 4, 5)))
     seeds = np.repeat(range(4), 5)
     ends = pd.DataFrame({"seed": seeds, "V": V.ravel(), "accuracy": accuracy.ravel()})
     by_seed = within_seeds(ends, "accuracy")

@@ -66,5 +66,4 @@ def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
     epochs = time_to(metrics, 0.5, "consensus_loss")
     assert epochs["a"] == pytest.approx(0.375)
     assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged
-    steps = time_to(metrics, 0.5, "consensus_accuracy", "step")
-    assert steps["a"] == pytest.approx(90)
+    assert time_to(metrics, 0.5, "consensus_accuracy", "step")["a"] == pytest.approx(90)

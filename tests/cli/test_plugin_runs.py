@@ -123,8 +123,7 @@ def test_a_run_with_the_recipes(recipes, tmp_path):
     words += "--coupling tanh --schedule follow_cosine --dataset disc --model disc_net "
     words += "--partition striped --workers 4 --epochs 20 --device cpu"
     ngo("train", *recipes, *words.split(), "--out", tmp_path / "run")
-    metrics = pd.read_parquet(tmp_path / "run/metrics.parquet")
-    first, *_, last = metrics["consensus_loss"]
+    first, *_, last = pd.read_parquet(tmp_path / "run/metrics.parquet")["consensus_loss"]
     assert last < 0.8 * first
     assert TASKS["absolute_error"].labelled is False
     assert MODELS["sine_net"].task == "absolute_error"
@@ -171,8 +170,7 @@ def test_the_example_of_the_docs_trains(study):
     specs = plan(read_config([CONFIGS[0], "mine.yaml"])).training["mymarks"]
     runs = {spec.method: spec for spec in specs if spec.seed == 0}
     assert set(runs) == {"gossip", "ngo"}
-    flags = runs["ngo"].flags()
-    ngo("train", "--plugin", "marks.yaml", *flags, "--device", "cpu", "--out", "run")
+    ngo("train", "--plugin", "marks.yaml", *runs["ngo"].flags(), "--device", "cpu", "--out", "run")
     record = json.loads((study / "run/run.json").read_text())
     assert record["about"]["data"] == identity("marks")
     assert [plugin["file"] for plugin in record["plugins"]] == ["marks.yaml"]

@@ -256,8 +256,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
 def test_reading_a_table_starts_no_thread(tmp_path):
     """Threads of Arrow abort a process that ends while they do, after its work is done."""
-    told = finished(start([sys.executable, "-c", READ], cwd=tmp_path))
-    assert told.strip() == "0"
+    assert finished(start([sys.executable, "-c", READ], cwd=tmp_path)).strip() == "0"
 
 
 def test_files_of_others_are_refused(tmp_path):
@@ -283,15 +282,13 @@ def test_files_of_others_are_refused(tmp_path):
 
 def test_classes_are_counted_with_zeros_and_by_partition(tmp_path):
     table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
-    facts = {"dataset": "digits", "workers": 2}
-    write_columns(tmp_path / "p", table, {"partitions": [facts]})
+    write_columns(tmp_path / "p", table, {"partitions": [{"dataset": "digits", "workers": 2}]})
     counts = table_files.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
     assert len(counts) == 2 * 10
     assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)
     specs = [digits_run(seed=seed) for seed in (5, 6, 7)]
     partition_file.write(tmp_path / "p", specs, tmp_path)
-    all_of_them = table_files.class_counts([tmp_path / "p"])
-    assert set(all_of_them["seed"]) == {5, 6, 7}
+    assert set(table_files.class_counts([tmp_path / "p"])["seed"]) == {5, 6, 7}
     kept = table_files.class_counts([tmp_path / "p"], [each.partition_id for each in specs[1:]])
     assert set(kept["seed"]) == {6, 7}
     assert kept["samples"].sum() == 2 * 1437

@@ -116,8 +116,7 @@ def test_batches_of_cifar_are_stacked_in_order_and_labels_are_the_fine_ones(tmp_
 
 
 def test_real_cifar10():
-    root = real("cifar-10-batches-py/test_batch")
-    data = loading.load("cifar10", root)
+    data = loading.load("cifar10", real("cifar-10-batches-py/test_batch"))
     assert data.train_inputs.shape == (50_000, 3, 32, 32)
     assert torch.bincount(data.train_targets).tolist() == [5000] * 10
     assert torch.bincount(data.test_targets).tolist() == [1000] * 10

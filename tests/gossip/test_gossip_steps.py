@@ -89,8 +89,7 @@ def random_weights(n, u, seed):
 @given(st.integers(2, 9), st.integers(1, 40), st.floats(0.05, 1), P, st.floats(0.01, 1), SEEDS)
 def test_step_equals_the_equation_and_conserves_the_mean(n, d, u, p, gamma, seed):
     """Also of another state Y, then X + (step(Y) − Y)."""
-    stream = torch_stream(seed, "X")
-    X, Y = torch.randn(2, n, d, generator=stream, dtype=torch.float64)
+    X, Y = torch.randn(2, n, d, generator=torch_stream(seed, "X"), dtype=torch.float64)
     W = random_weights(n, u, seed)
     new = gossip_step(X, W, gamma, p)
     assert torch.allclose(new, naive_step(X, W, gamma, p), atol=1e-12)
@@ -104,8 +103,7 @@ def test_step_equals_the_equation_and_conserves_the_mean(n, d, u, p, gamma, seed
 @pytest.mark.parametrize("stale", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, stale, dtype):
-    generator = torch_stream(0, "X")
-    X, past = torch.randn(2, 7, 9999, generator=generator, dtype=dtype)
+    X, past = torch.randn(2, 7, 9999, generator=torch_stream(0, "X"), dtype=dtype)
     W = random_weights(7, 0.5, 1)
     monkeypatch.setattr(steps, "BLOCK", 7000)  # 10 blocks
     monkeypatch.setattr(threads, "SHARE", 7000)
@@ -113,8 +111,7 @@ def test_a_step_in_place_and_on_any_threads_is_the_same_bytes(monkeypatch, p, st
     expected = gossip_step(X, W, 0.1, p, at=at)
     for count in (1, 2, 5):
         mine = X.clone()
-        actual = gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=threads.threads(count))
-        assert actual is mine
+        assert gossip_step(mine, W, 0.1, p, at=at, out=mine, spread=threads.threads(count)) is mine
         assert torch.equal(mine, expected)
 
 
@@ -231,8 +228,7 @@ def test_mixing_matrices_of_random_graphs_are_doubly_stochastic(n, u, seed):
 
 def test_laplacian_and_connectivity_of_known_graphs():
     W = mixing_matrix(ring(10))
-    L = laplacian(W)
-    assert torch.allclose(L.sum(1), torch.zeros(10, dtype=torch.float64), atol=1e-15)
+    assert torch.allclose(laplacian(W).sum(1), torch.zeros(10, dtype=torch.float64), atol=1e-15)
     # λ₂ of a cycle of edges of weight 1/3.
     assert algebraic_connectivity(W) == pytest.approx(2 / 3 * (1 - math.cos(2 * math.pi / 10)))
     assert algebraic_connectivity(torch.eye(3)) == pytest.approx(0)
@@ -317,8 +313,7 @@ def test_links_fail_at_their_rate(rate, workers):
 def test_workers_are_away_at_their_rate(rate):
     n, steps = 10_000, 160
     failures = Failures(n, 0, link_failure=0, absence=rate)
-    away = sum(len(failures.absent(t)) for t in range(1, steps + 1))
-    check_rate(away, steps * n, rate)
+    check_rate(sum(len(failures.absent(t)) for t in range(1, steps + 1)), steps * n, rate)
 
 
 def test_failures_depend_on_the_seed_and_the_rates_alone():

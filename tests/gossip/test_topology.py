@@ -276,8 +276,7 @@ def possible(**values):
 def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
     entry = METHODS[method]
     names = {kind: going_with(method, kind) for kind in PARTS if kind != "method"}
-    graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
-    graph = graphs[entry.graph]
+    graph = {"any": "random_matching", "fixed": "ring", "tree": "chain"}[entry.graph]
     undirected = {"topology": graph} if entry.decentralized else {}
     asked = {"method": method}
     if entry.arrivals == "pair":

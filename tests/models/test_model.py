@@ -112,8 +112,7 @@ def test_cifar10_vae_is_the_supplements():
     # Channel 3 v + c of the last layer is the logit of value v of colour c.
     model = build("cifar10_vae").eval()
     z = torch.randn(2, model.latent, generator=torch_stream(0, "z"))
-    channels = model.decoder[:-1](z)
-    assert torch.equal(model.decode(z)[:, 17, 2], channels[:, 3 * 17 + 2])
+    assert torch.equal(model.decode(z)[:, 17, 2], model.decoder[:-1](z)[:, 3 * 17 + 2])
 
 
 def test_mnist_cnn_is_the_supplements():
@@ -270,8 +269,7 @@ def test_nothing_draws_from_torchs_global_stream(name):
 
 @pytest.mark.parametrize(("probability", "shape"), [(0.1, (4000, 1000)), (0.5, (1000, 1000, 1))])
 def test_dropout_drops_at_its_rate(probability, shape):
-    layer = Dropout(torch_stream(0, "rate"), probability, channels=len(shape) > 2)
-    out = layer(torch.ones(shape))
+    out = Dropout(torch_stream(0, "rate"), probability, channels=len(shape) > 2)(torch.ones(shape))
     assert set(out.unique().tolist()) == {0, torch.tensor(1 / (1 - probability)).item()}
     check_rate(int((out == 0).sum()), out.numel(), probability)
 

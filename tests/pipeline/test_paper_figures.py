@@ -74,8 +74,7 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
         runs = [f"results/runs/{spec.id}/metrics.parquet" for spec in planned.training[name]]
         write_tidy(aggregate(runs), f"results/own/metrics/{name}.parquet")
     for name, entry in planned.artefacts.items():
-        given = planned.notebook_flags(name)[1::2]
-        execute(entry.notebook, tmp_path / f"{name}.ipynb", given)
+        execute(entry.notebook, tmp_path / f"{name}.ipynb", planned.notebook_flags(name)[1::2])
         for path in entry.outputs():
             assert (tmp_path / "results/own" / path).stat().st_size > 0
     shown = (tmp_path / "results/own/tables/shown.md").read_text()

@@ -53,8 +53,7 @@ def test_a_figure_is_saved_with_its_data_in_the_same_bytes_each_time(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     with Image.open(tmp_path / "a/fig.png") as picture:
         assert picture.info[plots.DESCRIPTION] == "Tier test."
-    back = pd.read_csv(tmp_path / "a/fig.csv")
-    np.testing.assert_allclose(back["mean"], shown["mean"])
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "a/fig.csv")["mean"], shown["mean"])
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

@@ -110,8 +110,7 @@ def test_the_page_of_a_users_own_study_names_no_paper_and_counts_no_claims(folde
     assert "<h1>mine</h1>" in html
     assert "paper" not in html[html.index("<body>") : html.index("<main")]
     parsed = Elements(html)
-    sections = re.findall(r'<section id="(.*?)">', html)
-    assert sections == ["results", "assumptions", "provenance"]
+    assert re.findall(r'<section id="(.*?)">', html) == ["results", "assumptions", "provenance"]
     assert {link[1:] for link in parsed.attributes("href")} <= set(parsed.ids)
     assert "hold" not in parsed.texts["content"]
 

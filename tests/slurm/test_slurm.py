@@ -57,8 +57,7 @@ class Laboratory(Clone):
 
     def __init__(self, root: Path, **overlay: object) -> None:
         super().__init__(root)
-        resources = {"train": SMALL, "measure": SMALL}
-        config = {**OVERLAY, "resources": resources, **overlay}
+        config = {**OVERLAY, "resources": {"train": SMALL, "measure": SMALL}, **overlay}
         (root / "test.yaml").write_text(yaml.safe_dump(config))
 
     def submit(self, *arguments: str, **how: object) -> str:
@@ -107,8 +106,7 @@ def test_every_job_has_its_record(made):
 
 
 def test_one_gpu_has_one_job_at_a_time(made):
-    events = (made.root / "claims").read_text()
-    assert events == "+-" * 2
+    assert (made.root / "claims").read_text() == "+-" * 2
 
 
 def test_the_bytes_are_those_of_one_machine(made, tmp_path):
@@ -162,8 +160,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     awaited(lambda: checkpoint.stat().st_mtime_ns > before)  # Slurm's SIGTERM has come through
     assert len(list((clone.root / "logs/slurm/rule_train").glob("*/*.log"))) == 1
     out = finished(snakemake)
-    states = [one.state for one in of_rule(records(out), "train")]
-    assert states == ["TIMEOUT", "COMPLETED"]
+    assert [one.state for one in of_rule(records(out), "train")] == ["TIMEOUT", "COMPLETED"]
     assert "SLURM status is: 'TIMEOUT'" in out
     [log] = clone.root.glob("logs/test/jobs/*.log")
     assert int(re.search(r"^resuming at step (\d+)", log.read_text(), flags=re.MULTILINE)[1]) > 0

@@ -177,8 +177,7 @@ def test_a_smaller_p_may_be_slower_from_a_distant_start():
     assert (times[1] < times[2]).all()
     assert times[1].nunique() == 4
     assert (times[0.5] > times[1]).tolist() == [True, False, False, False]
-    actual = asked("theory_order", "orders", measured)
-    assert actual["met"].tolist() == [False, True, True, True]
+    assert asked("theory_order", "orders", measured)["met"].tolist() == [False, True, True, True]
 
 
 def test_linear_coupling_is_straight_and_what_is_not_exponential_is_not():
@@ -207,8 +206,7 @@ def test_the_slowest_signal_has_the_speed_of_its_graph():
 def test_a_linear_coupling_tolerates_the_limit_and_a_sublinear_one_less():
     delays = small_rows("delays")
     linear, sublinear = delays[delays["p"] == 1], delays[delays["p"] < 1]
-    off = (linear["tolerated"] - linear["limit_of_rounds"]).abs()
-    assert (off <= linear["gamma"]).all()
+    assert ((linear["tolerated"] - linear["limit_of_rounds"]).abs() <= linear["gamma"]).all()
     assert (linear["residual"] < 1e-6).all()
     assert (sublinear["tolerated"] < 0.7 * sublinear["limit_of_rounds"]).all()
     rows = table(

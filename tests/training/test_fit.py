@@ -360,8 +360,7 @@ def test_lists_of_indices_and_of_data_sets_are_partitions():
     assert equal(lists, sets)
     assert equal(sets, mixed)
     assert lists.spec.partition.startswith("own-")
-    uneven = quick(partition=[[0, 1, 2, 3], range(8, 20)], workers=2)
-    assert len(uneven.models) == 2
+    assert len(quick(partition=[[0, 1, 2, 3], range(8, 20)], workers=2).models) == 2
 
 
 def signs(dtype=torch.int64):

@@ -63,8 +63,7 @@ def test_ids_do_not_change_by_fields_added_later_and_share_a_partitions():
     assert resolve({"gamma": 0.1, "p": 0.9}).id == "mnist-iid-ring-ngo-p0.9-s0-5d332fd0"
     assert resolve({"method": "centralized", "lr": 0.2}).id == "mnist-iid-centralized-s0-b05ee806"
     one = resolve({"method": "centralized", "lr": 0.2})
-    other = resolve({"topology": "complete", "batch_size": 8})
-    assert one.partition_id == other.partition_id
+    assert one.partition_id == resolve({"topology": "complete", "batch_size": 8}).partition_id
     assert resolve({"seed": 1}).partition_id != one.partition_id
 
 
@@ -153,8 +152,7 @@ def test_every_option_and_argument_has_aRESERVED_name():
     known = {name for each in train.params for name in (each.name, *each.opts)}
     names = {name.lstrip("-").replace("-", "_") for name in known}
     arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}
-    columns = {field.name for field in fields(Evaluation)}
-    assert names | arguments | columns <= RESERVED
+    assert names | arguments | {field.name for field in fields(Evaluation)} <= RESERVED
 
 
 # The version of the results.

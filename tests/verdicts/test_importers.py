@@ -270,8 +270,7 @@ def test_diverged_is_true_in_any_row(tmp_path, words):
     assert table["diverged"].tolist() == [True, True, False, False]
     assert "1 of 2 runs have diverged" in preview
     names = ",".join(f'"A-{k} - {name}"' for k in (0, 1) for name in ("acc", "diverged"))
-    chart = f"Step,{names}\n1,2,{{}},2,0\n2,3,{{}},2,0\n".format(*words)
-    write(tmp_path / "chart.csv", chart)
+    write(tmp_path / "chart.csv", f"Step,{names}\n1,2,{{}},2,0\n2,3,{{}},2,0\n".format(*words))
     table = imported(tmp_path / "chart.csv", "wandb")
     assert table["diverged"].tolist() == [True, True, False, False]
 

@@ -96,8 +96,7 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
         "sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, "check", write(tmp_path), "--tables", tmp_path]
-    out = running.finished(running.start(command))
-    assert "faster: B is more accurate than A" in out
+    assert "faster: B is more accurate than A" in running.finished(running.start(command))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -171,8 +170,7 @@ def write_logs(folder):
     (folder / "logs").mkdir()
     for method in ("a", "b"):
         for seed in (0, 1):
-            text = f"step,error\n0,{seed}.5\n"
-            (folder / f"logs/{method}_seed{seed}.csv").write_text(text)
+            (folder / f"logs/{method}_seed{seed}.csv").write_text(f"step,error\n0,{seed}.5\n")
 
 
 def test_an_import_into_a_pipe_writes_its_table(tmp_path):

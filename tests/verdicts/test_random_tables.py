@@ -200,8 +200,7 @@ def test_the_judge_agrees_with_a_slow_reference(tmp_path, start):
         runs = slow.numbers_of_runs(known.table, known.metric, WORST[known.metric])
         path = known.written(tmp_path / "t.csv")
         table = read_table(path) if number % 2 else known.table
-        found = compare(table, "method", known.metric, known.over)
-        check_comparison(found, known, runs)
+        check_comparison(compare(table, "method", known.metric, known.over), known, runs)
         row = judged(table, known.names, known.metric, known.over, tmp_path / "c.yaml")
         check_claim(row, known, runs)
         if "seed" in runs and hasattr(reproduction, "reproduce"):

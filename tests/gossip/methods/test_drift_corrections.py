@@ -131,8 +131,7 @@ def proxskip(W, grad, steps, lr, gamma, p, q, pull=by_worker.power):
 def test_proxskip_is_its_reference(q, coupling, p):
     given = {"coupling": coupling, "cap": 0.5, "exchange_probability": q}
     actual = trained("proxskip", RING, 50, lr=LR, gamma=0.4, p=p, **given)
-    pull = getattr(by_worker, coupling)
-    expected = proxskip(RING.numpy(), grad, 50, LR, 0.4, p, q, pull)
+    expected = proxskip(RING.numpy(), grad, 50, LR, 0.4, p, q, getattr(by_worker, coupling))
     assert np.allclose(actual, expected, rtol=0, atol=1e-9)
 
 

@@ -49,8 +49,7 @@ def test_post_local_sgd_is_gossip_and_then_local_sgd(together):
     first, options = int(100 * together), {"together": together, "local_steps": 4}
     sent, actual = run("post_local_sgd", **options)
     rest = 100 - first
-    late = ([0, 0, 0, 1] * 25)[:rest]
-    assert [messages / 2 / N for messages in sent] == [1] * first + late
+    assert [messages / 2 / N for messages in sent] == [1] * first + ([0, 0, 0, 1] * 25)[:rest]
     expected = [*run("ngo")][1][:first]
     if rest:
         start = actual[first - 1] if first else None
@@ -121,8 +120,7 @@ def test_the_weighted_mean_is_conserved_and_a_step_is_eta_long_whatever_the_weig
     w = torch.tensor([[0.5], [2.0], [0.25], [1.25], [1.0]], dtype=torch.float64)
     stepping.matrices["w"] = w.clone()
     stepping.advance(G)
-    expected = (w * (X - 0.1 * G)).sum(0)
-    assert torch.allclose((stepping.matrices["w"] * stepping.X).sum(0), expected)
+    assert torch.allclose((stepping.matrices["w"] * stepping.X).sum(0), (w * (X - 0.1 * G)).sum(0))
     assert torch.allclose(stepping.matrices["w"].sum(), w.sum())
 
 

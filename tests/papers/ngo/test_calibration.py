@@ -169,8 +169,7 @@ def test_the_tables_and_the_figure_are_saved(tables, tmp_path):
 
 
 def test_the_nearest_is_printed_first_with_its_values():
-    ranked = rankings(accuracies(trials(), TABLE1))
-    printed = calibration.print_ranking(ranked)
+    printed = calibration.print_ranking(rankings(accuracies(trials(), TABLE1)))
     assert printed.iloc[0].to_dict() == {
         "Data": "mnist", "Rank": "1", "Training": "SGD, η = 0.05, batch 32", "γ": "0.1",
         "p": "0.9", "Accuracy of": "consensus model", "Epochs": "2", "Distance": "3.00",

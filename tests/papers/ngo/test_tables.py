@@ -24,8 +24,7 @@ def test_the_table_is_saved_with_all_rows(tmp_path):
         ("random", 0.4, 4, 9, 1.2, 0.1, 0.3), ("random", 0.4, 16, 999, 6.0, 0.3, 0.3),
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=NAMES)
-    output = made("tableS1", tmp_path, metrics=table, reference=TABLE_S1)
-    (printed,) = output.tables
+    (printed,) = made("tableS1", tmp_path, metrics=table, reference=TABLE_S1).tables
     assert printed["Topology"].tolist() == ["ring", "ring", "random (u = 0.4)", "random (u = 0.4)"]
     assert printed["Paper"].tolist() == ["0.67", "0.05", "–", "–"]
     assert printed["As printed"].tolist() == ["yes", "yes", "–", "–"]
@@ -56,8 +55,7 @@ def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
     rows = cell("ring", "gossip", [0.3, 0.4, 0.5]) + cell("ring", "ngo", [0.5, 0.6, 0.71])
     targets = {"target_loss_iid": 0.5, "target_loss_noniid": 0.7}
     runs = pd.DataFrame(rows)
-    output = made("tableA1", tmp_path, metrics=runs, reference=TABLE_A1, **targets)
-    (printed,) = output.tables
+    (printed,) = made("tableA1", tmp_path, metrics=runs, reference=TABLE_A1, **targets).tables
     assert list(printed["Method"].unique()) == ["gossip", "ngo"]
     assert list(printed["Measure"].unique()) == [
         "test accuracy (%)", "test loss", "training loss", "first hitting time (epochs)"

@@ -104,8 +104,7 @@ def test_the_family_is_corrected_for():
     near_five_percent = evidence(1.3 + NOISE, Expectation("above", 0))
     assert 0.025 < near_five_percent.p < 0.05
     (alone,) = judge([near_five_percent])
-    nothing = evidence(0.1 + NOISE, Expectation("above", 0))
-    first, _ = judge([near_five_percent, nothing])
+    first, _ = judge([near_five_percent, evidence(0.1 + NOISE, Expectation("above", 0))])
     assert (alone.verdict, first.verdict, first.family) == ("holds", "undecided", 2)
     assert first.p_adjusted == pytest.approx(2 * near_five_percent.p)
 
@@ -157,8 +156,7 @@ def test_a_wide_interval_of_a_level_tells_nothing_and_ends_with_the_scale():
 )
 def test_some_printed_numbers_are_outside_by_chance(off, expected):
     cells = [evidence(9 + NOISE, Expectation("paper", 9 + each)) for each in off]
-    found = judge_every(judge(cells))
-    assert found.verdict == expected
+    assert judge_every(judge(cells)).verdict == expected
     zero = evidence(NOISE, Expectation("paper", 0))
     told = [evidence(9 + NOISE, Expectation("paper", 9)), zero, zero]
     assert judge_every(judge(told)).verdict == "cannot be told"

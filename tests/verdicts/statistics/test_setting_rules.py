@@ -51,14 +51,12 @@ def test_settings_have_names_to_read():
 
 
 def test_a_rule_may_name_two_boxes(settings):
-    inside = ((settings.gamma <= 0.5) == (settings.p > 0.7)).to_numpy()
-    found = find_rule(inside, settings)
+    found = find_rule(((settings.gamma <= 0.5) == (settings.p > 0.7)).to_numpy(), settings)
     assert tuple(found.settings) == ("gamma", "p")
     assert found.accuracy > 0.9
     assert ", or " in found.text
     either = ((settings.gamma <= 0.2) | (settings.p > 0.9)).to_numpy()
-    texts = ("γ ≤ 0.2, or p > 0.9", "p > 0.9, or γ ≤ 0.2")
-    assert find_rule(either, settings).text in texts
+    assert find_rule(either, settings).text in ("γ ≤ 0.2, or p > 0.9", "p > 0.9, or γ ≤ 0.2")
 
 
 def test_noise_is_survived_and_settings_that_tell_nothing_have_no_rule(settings):
