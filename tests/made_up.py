@@ -303,9 +303,6 @@ def often(lost=none_lost):
     )  # fmt: skip
 
 
-# Methods with couplings, rounds without learning, speed.
-
-
 def combinations(diverged=()):
     """Three methods, each linear, with NGO and capped, at two γ of which 0.4 is better.
 

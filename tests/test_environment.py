@@ -78,11 +78,6 @@ def test_in_a_renamed_folder_the_environment_is_made_anew(tmp_path):
 WORKFLOWS = sorted(REPOSITORY.glob(".github/workflows/*.yml"))
 
 
-def steps(path):
-    jobs = yaml.safe_load(path.read_text())["jobs"].values()
-    return [step for job in jobs for step in job["steps"]]
-
-
 def test_the_version_is_one():
     for name in ("pyproject.toml", "src/verdicts/pyproject.toml"):
         project = tomllib.loads((REPOSITORY / name).read_text())
@@ -96,12 +91,13 @@ def test_the_version_is_one():
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_actions_are_pinned_and_jobs_are_limited(path):
     workflow = yaml.safe_load(path.read_text())
-    used = [step["uses"] for step in steps(path) if "uses" in step]
+    jobs = workflow["jobs"].values()
+    used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
     assert used
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each) for each in used)
     assert workflow["permissions"] in ({}, {"contents": "read"})
     assert workflow["concurrency"]
-    assert all(job["timeout-minutes"] for job in workflow["jobs"].values())
+    assert all(job["timeout-minutes"] for job in jobs)
 
 
 def test_what_the_pipeline_adds_is_known_to_the_command_line():

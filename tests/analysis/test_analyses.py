@@ -143,12 +143,6 @@ def test_table_s1_agrees_with_the_papers_digits():
     assert set(wrong["agrees"].dropna()) == {"no"}
 
 
-def random_graph(degree, draws, n=64, u=0.4):
-    """A row of a random graph."""
-    facts = {"topology": "random", "u": u, "n": n, "draws": draws, "degree": degree}
-    return pd.DataFrame([{**facts, "spectral_gap": 0.5}])
-
-
 @cases(
     "degree, draws, printed, true",
     (25.2, 400, "no", "yes"),
@@ -156,7 +150,9 @@ def random_graph(degree, draws, n=64, u=0.4):
     (25.4, 10, "undecided", "undecided"),  # 10 draws are within 0.87 of u(n − 1), and of un
 )
 def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, printed, true):
-    (row,) = spectral_comparison(random_graph(degree, draws), REFERENCE).to_dict("records")
+    facts = {"topology": "random", "u": 0.4, "n": 64, "draws": draws, "degree": degree}
+    graph = pd.DataFrame([{**facts, "spectral_gap": 0.5}])
+    (row,) = spectral_comparison(graph, REFERENCE).to_dict("records")
     assert (row["paper_degree"], row["true_degree"]) == ("un", "u(n-1)")
     assert (row["degree_agrees"], row["true_degree_agrees"]) == (printed, true)
 

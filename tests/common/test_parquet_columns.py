@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from cases import refused
+from cases import mistake_of, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
@@ -78,11 +78,10 @@ def test_columns_are_read_as_written_and_a_group_of_rows_alone(tmp_path):
 
 
 def refusal(path, names=(), about=()):
-    with pytest.raises(UserError) as error:
-        read_columns(path, "key", names, about)
+    told = mistake_of(read_columns, path, "key", names, about)
     start = f"key: {str(path)!r} is the wrong file, or damaged: "
-    assert str(error.value).startswith(start)
-    return str(error.value)[len(start) :]
+    assert told.startswith(start)
+    return told.removeprefix(start)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -187,9 +186,6 @@ def test_readers_check_pages_remove_nothing_and_tell_damage_from_errors(tmp_path
             read(tmp_path / "good.parquet")
         assert not isinstance(told.value, Damaged)
     assert sorted(tmp_path.iterdir()) == before
-
-
-# Tidy tables of the metrics of runs.
 
 
 def test_aggregate_joins_runs_and_their_facts(tmp_path):

@@ -223,9 +223,6 @@ def test_mixing_matrices_of_random_graphs_are_doubly_stochastic(n, u, seed):
     assert ((W != 0).sum() - (W.diagonal() != 0).sum()) == 2 * graph.number_of_edges()
 
 
-# Spectra.
-
-
 def test_laplacian_and_connectivity_of_known_graphs():
     W = mixing_matrix(ring(10))
     assert torch.allclose(laplacian(W).sum(1), torch.zeros(10, dtype=torch.float64), atol=1e-15)
@@ -264,9 +261,6 @@ def test_effective_neighbours_are_those_of_a_simulated_walk(name):
         squares.append((together**2).mean() / (alone**2).mean())
     measured = 1 / np.mean(squares[-len(cycle) :])
     assert effective_neighbours(cycle, decay) == pytest.approx(measured, rel=0.02)
-
-
-# Failing links and absent workers.
 
 
 def drawn(W, link_failure=0.0, absence=0.0, seed=0, steps=STEPS):

@@ -89,9 +89,6 @@ def test_what_the_compiled_code_does_not_take_is_left_to_torch():
         elementwise((f, torch.zeros(2, 3)), spread=in_order)
 
 
-# Threads that share work.
-
-
 @pytest.fixture(params=[True, False], ids=["compiled", "not compiled"])
 def compiled(request, monkeypatch):
     """With the compiled library, whose threads spin before they sleep, and without it."""
@@ -250,9 +247,6 @@ def test_bytes_are_the_same_for_any_number_of_threads_and_entries_those_of_x():
     assert torch.equal(h, expected)
     with pytest.raises(ValueError, match="indices must be from 0 to 49"):
         compress.add_entries(x, h, indices + 1, spread=in_order)
-
-
-# Gossip steps.
 
 
 def pulls(z, e):

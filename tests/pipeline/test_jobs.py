@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import mistake_of
 from conftest import REPOSITORY
 from hypothesis import given
 from hypothesis import strategies as st
@@ -221,11 +222,9 @@ def test_a_file_that_does_not_hash_to_the_key_is_refused_in_a_line(content, tmp_
     path = tmp_path / "job.json"
     if content is not None:
         path.write_text(content, errors="surrogateescape")
-    with pytest.raises(UserError) as told:
-        read_job(path, key_of(SPEC))
     reason = "was changed after the job was planned; run snakemake again."
     reason = "does not exist." if content is None else reason
-    assert str(told.value) == f"job: {str(path)!r} {reason}"
+    assert mistake_of(read_job, path, key_of(SPEC)) == f"job: {str(path)!r} {reason}"
     path.write_text("{}")
     assert read_job(path, hashed("{}")) == {}
 
@@ -263,10 +262,9 @@ def folder(tmp_path, monkeypatch):
 
 def refused(plan, configs=(), forced=False):
     before = sorted(map(str, Path.cwd().rglob("*")))
-    with pytest.raises(UserError) as told:
-        workflow_start.check(plan, configs, forced=forced)
+    told = mistake_of(workflow_start.check, plan, configs, forced=forced)
     assert sorted(map(str, Path.cwd().rglob("*"))) == before
-    return str(told.value)
+    return told
 
 
 def test_a_brace_in_a_path_is_refused():

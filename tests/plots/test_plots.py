@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_up import TABLE_A1, cell, pictures
-from ngo.plots.image_mosaics import images, pixel_rows
+from made_up import TABLE_A1, cell
 from PIL import Image
 
 from ngo import plots
@@ -120,12 +119,3 @@ def test_digits_are_each_criterions_own():
 def test_a_value_at_an_edge_of_the_grid_says_so():
     assert with_edge(0.2, "smallest") == "0.2 (smallest)"
     assert [with_edge(0.2, None), with_edge(np.nan, np.nan)] == ["0.2", "–"]
-
-
-def test_images_have_their_channels_last():
-    table = pictures(2, (3, 4, 5), steps=(3,))
-    actual = images(pixel_rows(table), "generation", 1)
-    assert actual.shape == (3, 4, 5, 3)
-    where = (table["kind"] == "generation") & (table["worker"] == 1) & (table["image"] == 2)
-    pixel = table[where & (table["row"] == 3) & (table["column"] == 1) & (table["channel"] == 2)]
-    assert actual[2, 3, 1, 2] == pixel["value"].item()

@@ -64,13 +64,6 @@ class Laboratory(Clone):
         return self.snakemake(*arguments, *PROFILE, **how)
 
 
-def with_recorder(clone: Laboratory) -> Laboratory:
-    """With a stand-in for the card, that notes when it is in use."""
-    with (clone.root / "src/ngo/common/devices.py").open("a") as file:
-        file.write(RECORDER)
-    return clone
-
-
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
     with ExitStack() as stack:
@@ -85,7 +78,8 @@ def cluster():
 def made(tmp_path_factory):
     """A clone in which the cluster has made everything once, on what it takes for its GPU."""
     clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto", seeds_per_job=1)
-    with_recorder(clone)
+    with (clone.root / "src/ngo/common/devices.py").open("a") as file:
+        file.write(RECORDER)  # a stand-in for the card, that notes when it is in use
     clone.log = clone.submit(*TARGETS)
     clone.records = records(clone.log)
     return clone

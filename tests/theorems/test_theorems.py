@@ -136,9 +136,6 @@ def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message)
     refused(message, asked, f"theory_{name}", kind, rows, **arguments)
 
 
-# Consensus.
-
-
 def test_graphs_are_connected_and_listed_once(monkeypatch):
     actual = list(graphs(OPTIONS))
     assert [n for _, n, _ in actual].count(2) == 1  # all topologies of two workers are the same
@@ -200,9 +197,6 @@ def test_the_slowest_signal_has_the_speed_of_its_graph():
     assert rate([TWO, none], [1.0, 3.0], apart) == pytest.approx(0.25)  # λ₂ = 1, then 0
 
 
-# Delays.
-
-
 def test_a_linear_coupling_tolerates_the_limit_and_a_sublinear_one_less():
     delays = small_rows("delays")
     linear, sublinear = delays[delays["p"] == 1], delays[delays["p"] < 1]
@@ -229,9 +223,6 @@ def test_only_one_of_the_two_forms_can_hold_at_the_limit(at_limit, closed, opene
     rows = table("delay share residual", (5, 0.9, 1e-9), (5, 1.0, at_limit))
     for form, met in (("closed", closed), ("open", opened)):
         assert asked("theory_delay_marginal", "marginal", rows, form=form)["met"].tolist() == met
-
-
-# SGD.
 
 
 def gaps(method="gossip", **columns):

@@ -256,9 +256,6 @@ def test_a_single_worker():
     assert torch.equal(row(run.models[0]), row(run.consensus))
 
 
-# Data of one's own.
-
-
 class Samples(Dataset):
     def __len__(self):
         return len(X)
@@ -392,9 +389,6 @@ def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
 
     assert len(quick(train=(X, y.to(dtype)), loss=loss).models) == 3
     assert set(seen) == {dtype}
-
-
-# Graphs of one's own.
 
 
 def ring(topology, **fields):

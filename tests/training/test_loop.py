@@ -142,9 +142,6 @@ def test_a_row_that_is_not_finite_has_diverged(values):
     assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet
 
 
-# Kept models.
-
-
 def test_snapshots_are_read_as_they_were_written_and_other_files_are_refused(digits, tmp_path):
     spec = digits_run(epochs=0.5)
     kept = train(spec, digits, snapshots=[0, 3]).kept
@@ -237,9 +234,6 @@ def test_modules_of_snapshots_have_their_batch_normalization():
     own = module(spec, snapshot, 1)
     sizes = {p.untyped_storage().nbytes() == p.nbytes for p in own.parameters()}
     assert sizes == {True}  # a file of its state has one model
-
-
-# Runs in which workers lie.
 
 
 @pytest.mark.parametrize("chosen", ["compiled", "loop"])

@@ -120,11 +120,6 @@ def test_a_record_says_which_run_it_was(tmp_path):
 # ``ngo train`` as a process: signals, and folders with results.
 
 
-def ngo_train(*options):
-    command = [sys.executable, "-m", "ngo", "train", *options]
-    return running.start(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 def output(*options, code=0):
     """Standard output and standard error of a command that ends with ``code``."""
     result = CliRunner().invoke(main, ["train", *map(str, options)], prog_name="ngo")
@@ -136,10 +131,11 @@ def test_signals_to_the_command(tmp_path):
     """The same command three times: until SIGTERM, until SIGINT, and here to the end."""
     spec = short_run(epochs=4.0, eval_every=0.25)
     options = [*spec.flags(), "--device", "cpu", "--out", tmp_path / "pieces"]
+    command = [sys.executable, "-m", "ngo", "train", *options]
     run_in(spec, tmp_path / "whole")
     at = None
     for number in (signal.SIGTERM, signal.SIGINT):
-        process = ngo_train(*options)
+        process = running.start(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
         lines = [process.stderr.readline()]
         while not lines[-1].startswith("epoch"):
             lines.append(process.stderr.readline())

@@ -211,9 +211,6 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
     assert not run_folder.is_current(tmp_path / "none", spec, version, made_with)
 
 
-# Files of partitions.
-
-
 def test_a_damaged_partition_file_and_shares_that_only_a_draw_shows_are_refused(tmp_path, digits):
     spec = digits_run(partition="shards", shards=40)
     write(tmp_path / "p.parquet", [spec], tmp_path)

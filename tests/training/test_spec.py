@@ -155,9 +155,6 @@ def test_every_option_and_argument_has_aRESERVED_name():
     assert names | arguments | {field.name for field in fields(Evaluation)} <= RESERVED
 
 
-# The version of the results.
-
-
 def of(**values):
     return results_version(resolve(values))
 

@@ -129,9 +129,6 @@ def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_s
     assert caplog.messages == []
 
 
-# Links fail and workers are away.
-
-
 def failing(data, **values):
     return made(data, **RATES, **values)
 

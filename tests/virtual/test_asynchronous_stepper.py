@@ -25,11 +25,8 @@ PHASES = {"schedule": "phases", "second_phase": 0.4, "second_topology": "complet
 PHASES |= {"second_gamma": 0.2}
 
 
-# Asynchronous runs, one event after another: slow, and written for no speed at all.
-
-
 class EventByEvent:
-    """A run on links without queues. Two events never have the same time."""
+    """A run on links without queues, one event after another: slow. No two have the same time."""
 
     def __init__(self, spec, problem):
         self.spec, n = spec, spec.workers

@@ -170,9 +170,6 @@ def test_momentum_tracking_is_exact_where_gossip_is_biased(order):
     assert np.abs(actual - best).max() < 1e-8
 
 
-# With other local rules, weight decay and failures.
-
-
 def trained_with(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **values):
     """The workers' states ``[n, d]``; the learning rate is divided by 10 at the step ``drop``."""
     values = {"gamma": 0.8, "p": 1.0, "momentum": MU, "qg_momentum": MU, **values}

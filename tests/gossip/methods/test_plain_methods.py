@@ -206,14 +206,8 @@ def test_dsgd_ac_is_its_reference(coupling, p, power, start):
 
 
 OPTIONS = {"kept_share": 0.5, "levels": 5}
-
-
-def branches(n):
-    """A tree whose edges are in no order."""
-    return nx.Graph([(4, 1), (1, 0), (5, 0), (3, 1), (2, 5)])
-
-
-TREES = {"chain": chain(by_worker.N), "star": star(by_worker.N), "branches": branches(6)}
+BRANCHES = nx.Graph([(4, 1), (1, 0), (5, 0), (3, 1), (2, 5)])  # edges in no order
+TREES = {"chain": chain(by_worker.N), "star": star(by_worker.N), "branches": BRANCHES}
 
 
 def weights(graph):

@@ -145,13 +145,8 @@ def test_runs_of_several_sizes_at_equal_steps():
     assert times["gossip", "ring", 16] == pytest.approx(5)
 
 
-def correlations(runs):
-    """The numbers of the only data set and partition."""
-    return numbers("figS4", runs).iloc[0]
-
-
 def test_the_pooled_correlation_differs_from_that_within_a_seed():
-    actual = correlations(made_up.levels())
+    actual = numbers("figS4", made_up.levels()).iloc[0]  # the only data set and partition
     ends = made_up.levels().query("step == 20")
     r = np.corrcoef(np.log(ends["V"]), ends["consensus_accuracy"])[0, 1]
     assert actual["pearson"] == pytest.approx(r)
