@@ -20,8 +20,6 @@ from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("own_entries")
-
-
 FIELDS = SimpleNamespace(u=0.4, hops=2)
 SIZES = [*range(2, 9), 12, 16]
 SEEN = SimpleNamespace(
@@ -30,9 +28,8 @@ SEEN = SimpleNamespace(
 )  # fmt: skip
 DRAWS = 20
 # Those of a file have tests of their own.
-NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields)
-# Topologies that need no file.
 DRAWN = {name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields}
+NAMES = sorted(DRAWN)
 
 
 def own(edges):

@@ -19,8 +19,6 @@ from ngo.training.snapshots import restored
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.filterwarnings("error")
-
-
 CONVEX = {"dataset": "least_squares", "model": "linear"}
 
 

@@ -126,17 +126,13 @@ def test_declared_options_are_in_the_id_of_their_runs_only(own_options):
 def test_entries_of_one_kind_may_share_an_option_and_others_may_not():
     mass = number("share of the momentum", 0.9, at_least(0))
     for name in ("heavy", "heavier", "heavy"):
-        local_rule(name, options={"mass": mass})(rule)
+        local_rule(name, options={"mass": mass})(print)
     assert resolve({"local_rule": "heavier"}).mass == 0.9
     with pytest.raises(UserError, match="field of a run: 'mass' is registered already"):
-        coupling("heavy", options={"mass": mass})(rule)
+        coupling("heavy", options={"mass": mass})(print)
     another = number("another", 0.5, at_least(0))
     with pytest.raises(UserError, match="field of a run: 'mass' is registered already"):
-        local_rule("other", options={"mass": another})(rule)
-
-
-def rule(step):
-    """A local rule."""
+        local_rule("other", options={"mass": another})(print)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +141,7 @@ def rule(step):
 )
 def test_an_option_has_a_name_of_its_own_that_a_command_can_have(name, reason):
     rate = number("another rate", 0.5, at_least(0))
-    refused(f"^option: '{name}' is {reason}", local_rule("other", options={name: rate}), rule)
+    refused(f"^option: '{name}' is {reason}", local_rule("other", options={name: rate}), print)
 
 
 def test_every_option_and_argument_has_aRESERVED_name():

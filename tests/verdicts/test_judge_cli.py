@@ -21,8 +21,7 @@ IMPORT = ["import", "logs", "--as", "files", "--pattern", "{method}_seed{seed}.c
 
 
 def test_what_is_printed_and_written(tmp_path, capsys):
-    claims = write(tmp_path)
-    given = ["check", str(claims), "--tables", str(tmp_path), "--out", str(tmp_path / "o")]
+    given = ["check", str(write(tmp_path)), "--tables", str(tmp_path), "--out", f"{tmp_path}/o"]
     assert main(given) == 0
     out = capsys.readouterr().out
     assert "holds      faster: B is more accurate than A" in out

@@ -19,8 +19,6 @@ from ngo.training.learning_problem import make_problem
 from ngo.virtual.asynchronous_stepper import AsynchronousStepper
 
 RANDOM = {"clock": "asynchronous", "speed": "log_normal", "latency": 0.3}
-
-
 PHASES = {"schedule": "phases", "second_phase": 0.4, "second_topology": "complete"}
 PHASES |= {"second_gamma": 0.2}
 

@@ -18,8 +18,6 @@ from ngo.data.partition import samples_by_class
 from ngo.training.partition_file import draw, write
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
 N, ROW, STEPS = 4, 1000.0, np.arange(0, 101, 20)
 CASES = {
     "linear, ring": {"method": "gossip", "topology": "ring", "p": 1.0, "messages": 8},
