@@ -303,9 +303,6 @@ def often(lost=none_lost):
     )  # fmt: skip
 
 
-# Methods with couplings, rounds without learning, speed.
-
-
 def combinations(diverged=()):
     """Three methods, each linear, with NGO and capped, at two γ of which 0.4 is better.
 
@@ -394,6 +391,5 @@ def trajectories(exponents, delays=(0,), rounds=100, gamma=0.02):
             index = pd.MultiIndex.from_product(places, names=["round", "worker"])
             table = index.to_frame(index=False).assign(x=done.states.numpy().ravel())
             facts = {"p": p, "delay": delay, "topology": "ring", "workers": n, "gamma": gamma}
-            V = done.V.numpy()[table["round"]]
-            tables.append(pd.DataFrame({**facts, **table, "V": V}))
+            tables.append(pd.DataFrame({**facts, **table, "V": done.V.numpy()[table["round"]]}))
     return pd.concat(tables, ignore_index=True)

@@ -70,8 +70,7 @@ def members_in(folder: Path) -> dict[str, bytes]:
     """The members of an archive of what was trained and measured in the working directory."""
     configs, _ = small_campaign(folder)
     found = [name for name in (THEORY, SPECTRA) if Path(name).exists()]
-    tables = {name: Path(name).read_bytes() for name in found}
-    return {**collect_finished(configs)[0], **tables}
+    return {**collect_finished(configs)[0], **{name: Path(name).read_bytes() for name in found}}
 
 
 def in_this_process(monkeypatch, folder: Path) -> None:

@@ -28,8 +28,7 @@ def ring_matrix(n=N):
 
 def states(seed=0, n=N, d=D):
     """Parameters and gradients ``[n, d]``."""
-    generator = torch_stream(seed, "test")
-    X, G = torch.randn(2, n, d, generator=generator, dtype=torch.float64)
+    X, G = torch.randn(2, n, d, generator=torch_stream(seed, "test"), dtype=torch.float64)
     return X, G
 
 

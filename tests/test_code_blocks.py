@@ -113,8 +113,7 @@ FACTS = {
 
 @pytest.mark.parametrize("page", RUN)
 def test_the_blocks_of_a_page_run(page, repository, environment):
-    found = run_page(page, environment, SHORT.get(page, {}))
-    FACTS.get(page, dict)(found)
+    FACTS.get(page, dict)(run_page(page, environment, SHORT.get(page, {})))
 
 
 @pytest.mark.slow

@@ -1,11 +1,19 @@
+"""What is installed and released: environments, locks, versions, workflows and the catalogue."""
+
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
 
 import pytest
+import yaml
 from conftest import REPOSITORY
+from running import finished, snakemake, start
+
+import ngo
 
 LOCKS = ("requirements.lock", "requirements-cluster.lock", "requirements-docs.lock")
 
@@ -65,3 +73,87 @@ def test_in_a_renamed_folder_the_environment_is_made_anew(tmp_path):
     assert "venv" not in planned(tmp_path / "a", *words)
     (tmp_path / "a").rename(tmp_path / "b")
     assert "-m venv .venv --clear\n" in planned(tmp_path / "b", *words)
+
+
+WORKFLOWS = sorted(REPOSITORY.glob(".github/workflows/*.yml"))
+
+
+def test_the_version_is_one():
+    for name in ("pyproject.toml", "src/verdicts/pyproject.toml"):
+        project = tomllib.loads((REPOSITORY / name).read_text())
+        assert project["tool"]["setuptools_scm"]["fallback_version"] == ngo.__version__
+        assert project["project"]["dynamic"] == ["version"]
+    assert yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())["version"] == ngo.__version__
+    changes = (REPOSITORY / "CHANGELOG.md").read_text()
+    assert re.findall(r"^## \[(.+?)\]", changes, re.MULTILINE)[0] in ("Unreleased", ngo.__version__)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_and_jobs_are_limited(path):
+    workflow = yaml.safe_load(path.read_text())
+    jobs = workflow["jobs"].values()
+    used = [step["uses"] for job in jobs for step in job["steps"] if "uses" in step]
+    assert used
+    assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each) for each in used)
+    assert workflow["permissions"] in ({}, {"contents": "read"})
+    assert workflow["concurrency"]
+    assert all(job["timeout-minutes"] for job in jobs)
+
+
+def test_what_the_pipeline_adds_is_known_to_the_command_line():
+    from packaging.requirements import Requirement
+
+    from ngo.cli.cli import PIPELINE
+
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    wanted = {Requirement(each).name for each in extras["optional-dependencies"]["pipeline"]}
+    assert {name.split("-")[0] for name in wanted} <= PIPELINE
+
+
+def test_the_library_imports_nothing_that_only_the_pipeline_needs():
+    """``fit``, ``train``, ``methods``, ``verdicts check``: their modules, and what they import."""
+    from ngo.cli.cli import PIPELINE
+
+    code = (
+        "import sys, ngo; ngo.fit\n"
+        "from ngo.cli import train_command, list_commands\n"
+        "import verdicts, verdicts.cli\n"
+        f"print(sorted({PIPELINE!r} & set(sys.modules)))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=120) == "[]\n"
+
+
+def test_the_smallest_config_gives_a_plan():
+    snakemake(REPOSITORY, "-n", "--quiet", "rules", "--directory", ".test")
+
+
+@pytest.fixture(scope="module")
+def snakemake_alone(tmp_path_factory):
+    """A folder of Snakemake and the packages that it requires, and no others."""
+    folder, known, waiting = tmp_path_factory.mktemp("alone"), set(), ["snakemake"]
+    while waiting:
+        name = waiting.pop()
+        if name in known:
+            continue
+        known.add(name)
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            continue  # for another system
+        for top in {path.parts[0] for path in found.files or () if path.parts[0] != ".."}:
+            if not (folder / top).exists():
+                (folder / top).symlink_to(found.locate_file(top))
+        waiting += [
+            re.match(r"[\w.-]+", each)[0] for each in found.requires or () if "extra ==" not in each
+        ]
+    return folder
+
+
+def test_where_the_package_is_not_installed_one_line_says_so(snakemake_alone):
+    command = [sys.executable, "-S", "-m", "snakemake", "-n", "fig3"]  # no other site-packages
+    environment = {**os.environ, "PYTHONPATH": str(snakemake_alone)}
+    how = {"cwd": REPOSITORY, "env": environment, "stderr": subprocess.STDOUT}
+    said = finished(start(command, **how), code=1)
+    (line,) = [line for line in said.splitlines() if line.startswith("ngo: ")]
+    assert line.startswith("ngo: the package is not installed where Snakemake runs; use ")
+    assert "Traceback" not in said

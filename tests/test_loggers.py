@@ -70,8 +70,7 @@ def stand_in(monkeypatch):
 )
 def test_mlflow_and_trackio_get_finite_metrics(stand_in, name, functions, arguments, first):
     calls = stand_in(name, *functions)
-    log = logger(name, f"{name}_logger")(*arguments, method="ngo")
-    run = quick(on_evaluation=log)
+    run = quick(on_evaluation=logger(name, f"{name}_logger")(*arguments, method="ngo"))
     named = {} if first else {"project": "gossip", "config": {"method": "ngo"}}
     assert calls[0] == (functions[0], first, named)
     assert [named["step"] for _, _, named in calls[1:]] == EVALUATED

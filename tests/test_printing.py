@@ -18,8 +18,7 @@ def test_a_table_in_four_forms(tmp_path):
     for stem in ("t", "again"):
         printing.save_table(table, printed, tmp_path / stem, "A caption, 95 %.")
     for kind in ("csv", "md", "tex", "html"):
-        first = (tmp_path / f"t.{kind}").read_bytes()
-        assert first == (tmp_path / f"again.{kind}").read_bytes()
+        assert (tmp_path / f"t.{kind}").read_bytes() == (tmp_path / f"again.{kind}").read_bytes()
     assert pd.read_csv(tmp_path / "t.csv")["value"].item() == 1 / 3
     markdown = (tmp_path / "t.md").read_text()
     assert markdown.startswith("A caption, 95 %.\n\n| Name")

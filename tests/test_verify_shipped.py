@@ -70,8 +70,7 @@ def test_runs_of_another_version_fail_unless_marked(shipped, own, monkeypatch, t
     marked = of_another_version(own, whole=True, **{OLDER: "0123abc"})
     assert "but docs/page.md does not say so" in answer(shipped, marked, code=1)
     page.write_text(warned)
-    said = "marked as made by 0123abc, as docs/a.md, docs/page.md say"
-    assert said in answer(shipped, marked)
+    assert "marked as made by 0123abc, as docs/a.md, docs/page.md say" in answer(shipped, marked)
 
 
 def test_the_pages_of_the_shipped_tiers_are_here(shipped):

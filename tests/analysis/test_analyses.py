@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import cases, refused
-from made_up import TABLE1, TABLE_A2, by_gamma, cell, combinations, rounds, run, tuned_runs
+from made_up import TABLE1, TABLE_A2, by_gamma, cell, combinations, metrics, rounds, run, tuned_runs
 from made_up import TABLE_S1 as REFERENCE
 from made_up import seeds_of as rows
 from made_up import trajectories as simulated
@@ -15,6 +15,7 @@ from made_up import trajectories as simulated
 from ngo.analysis import comparisons, seed_means
 from ngo.analysis.best_in_rounds import best_cases, best_rows, with_mixers
 from ngo.analysis.best_in_training import combination_table, with_parts
+from ngo.analysis.budgets import at_equal_bytes, at_equal_steps, crossing, shared_steps, time_to
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import chatter_floor, delay_limit_in_rounds, spectral_comparison
 from ngo.analysis.seed_means import check_apart, pooled_correlation, within_seeds
@@ -64,8 +65,7 @@ def test_the_chatter_floor_and_the_gap_of_a_universe_follow_from_its_graphs():
     graphs = {"two": ("complete", 2), "ring": ("ring", 10), "whole": ("complete", 10)}
     ones = [(name, 0.75, *graph, 0) for name, graph in graphs.items()]
     others = [("linear", 1.0, "ring", 4, 0), ("alone", math.nan, None, 10, 0)]
-    names = ["run", "p", "topology", "workers", "step"]
-    runs = pd.DataFrame([*ones, *others], columns=names)
+    runs = pd.DataFrame([*ones, *others], columns=["run", "p", "topology", "workers", "step"])
     of = [("two", "linear", "alone"), ("ring",), ("whole",), ("ring", "whole")]
     universes = [Universe(k, {"gamma": 0.6, "p": 0.75}, own) for k, own in enumerate(of)]
     found = in_universes(runs, universes).drop_duplicates("universe")
@@ -121,8 +121,7 @@ def test_a_case_that_diverges_comes_last():
 )
 def test_the_papers_number_beside_ours(dataset, reference, column, number):
     rows = pd.DataFrame(cell("ring", "ngo", [0.5], partition="shards", dataset=dataset)[-1:])
-    found = published_for(rows, reference, column)
-    assert found.tolist() == pytest.approx([number], nan_ok=True)
+    assert published_for(rows, reference, column).tolist() == pytest.approx([number], nan_ok=True)
 
 
 def test_two_runs_of_one_seed_are_not_seeds():
@@ -145,12 +144,6 @@ def test_table_s1_agrees_with_the_papers_digits():
     assert set(wrong["agrees"].dropna()) == {"no"}
 
 
-def random_graph(degree, draws, n=64, u=0.4):
-    """A row of a random graph."""
-    facts = {"topology": "random", "u": u, "n": n, "draws": draws, "degree": degree}
-    return pd.DataFrame([{**facts, "spectral_gap": 0.5}])
-
-
 @cases(
     "degree, draws, printed, true",
     (25.2, 400, "no", "yes"),
@@ -158,14 +151,15 @@ def random_graph(degree, draws, n=64, u=0.4):
     (25.4, 10, "undecided", "undecided"),  # 10 draws are within 0.87 of u(n − 1), and of un
 )
 def test_a_random_graphs_degree_is_judged_by_its_standard_error(degree, draws, printed, true):
-    (row,) = spectral_comparison(random_graph(degree, draws), REFERENCE).to_dict("records")
+    facts = {"topology": "random", "u": 0.4, "n": 64, "draws": draws, "degree": degree}
+    graph = pd.DataFrame([{**facts, "spectral_gap": 0.5}])
+    (row,) = spectral_comparison(graph, REFERENCE).to_dict("records")
     assert (row["paper_degree"], row["true_degree"]) == ("un", "u(n-1)")
     assert (row["degree_agrees"], row["true_degree_agrees"]) == (printed, true)
 
 
 def test_within_seeds_against_numpy():
-    random = np.random.default_rng(0)
-    V, accuracy = np.exp(random.standard_normal((2, 4, 5)))
+    V, accuracy = np.exp(np.random.default_rng(0).standard_normal((2, 4, 5)))
     seeds = np.repeat(range(4), 5)
     ends = pd.DataFrame({"seed": seeds, "V": V.ravel(), "accuracy": accuracy.ravel()})
     by_seed = within_seeds(ends, "accuracy")
@@ -273,3 +267,62 @@ def test_evaluations_are_matched_by_their_number_and_what_ended_stays_diverged()
     table = seed_means.along(course([[0, 2, math.nan], [0, 2, 3, 5]]), ["method"], "step", ["V"])
     assert table["diverged"].tolist() == [0, 0, 1, 1]
     assert table["mean"].tolist() == pytest.approx([0, 2, 3, 5])
+
+
+def two(share=0.5, **other):
+    """Gossip, and NGO that sends a ``share`` as much; both at 10, 80 and 70 %."""
+    frugal = run(0.7, method="ngo", **other)
+    frugal = [{**row, "bytes_sent": row["bytes_sent"] * share} for row in frugal]
+    return metrics(run(0.7, method="gossip"), frugal)
+
+
+def at(table, value):
+    return table.set_index("method")[value].to_dict()
+
+
+def test_runs_are_compared_after_equal_bytes_or_steps():
+    table = at_equal_bytes(two(0.5), ["consensus_accuracy", "V"])
+    assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.8, "ngo": 0.7})
+    quarter = at_equal_bytes(two(0.25), ["consensus_accuracy"])
+    # A quarter of gossip's two intervals: halfway between 10 and 80 %.
+    assert at(quarter, "consensus_accuracy") == pytest.approx({"gossip": 0.45, "ngo": 0.7})
+    assert quarter["budget"].nunique() == 1
+    shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, method="ngo")]
+    rows = metrics(run(0.7, method="gossip"), shorter)
+    assert shared_steps(rows) == 15
+    table = at_equal_steps(rows, ["consensus_accuracy"])
+    assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.75, "ngo": 0.7})
+
+
+def losses_of(name, losses, *, diverged=False):
+    """An evaluation every quarter of an epoch, 60 steps."""
+    frame = pd.DataFrame({"consensus_loss": losses, "step": 60 * np.arange(len(losses))})
+    frame = frame.assign(run=name, epoch=frame["step"] / 240, diverged=diverged)
+    return frame.assign(consensus_accuracy=1 - frame["consensus_loss"])
+
+
+def test_a_crossing_is_linear_between_evaluations():
+    x, y = np.array([0.0, 1, 2, 3]), np.array([0.1, 0.5, 0.4, 0.9])
+    assert crossing(x, y, 0.3) == pytest.approx(0.5)
+    assert crossing(x, y, 0.5) == 1
+    assert crossing(x, y, 0.1) == 0
+    assert crossing(x, y, 0.95) == math.inf
+    assert crossing(x, np.array([0.1, math.nan, 0.4, 0.9]), 0.4) == 2
+
+
+def test_a_count_whose_share_is_a_target_in_percent_reaches_it():
+    """94 · 0.01 is not 0.94 in floats: counts of samples decide, for all targets 0.1 … 99.9."""
+    for count in range(1, 1000):
+        x, y = np.array([0.0, 1.0]), np.array([(count - 1) / 1000, count / 1000])
+        assert crossing(x, y, count / 10 * 0.01) == pytest.approx(1), count
+        assert crossing(x, y - 1 / 1000, count / 10 * 0.01) == math.inf, count
+
+
+def test_a_loss_falls_to_its_target_and_an_accuracy_rises():
+    lost = losses_of("c", [0.9, 0.3, 0.3, math.nan], diverged=True)
+    metrics = losses_of("a", [0.9, 0.7, 0.3, 0.6]), losses_of("b", [0.9, 0.8, 0.7, 0.6]), lost
+    metrics = pd.concat(metrics)
+    epochs = time_to(metrics, 0.5, "consensus_loss")
+    assert epochs["a"] == pytest.approx(0.375)
+    assert epochs[["b", "c"]].tolist() == [math.inf, math.inf]  # too late, diverged
+    assert time_to(metrics, 0.5, "consensus_accuracy", "step")["a"] == pytest.approx(90)

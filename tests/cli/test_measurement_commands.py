@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
+from cases import mistake_of
 from click.testing import CliRunner
 
 from ngo.analysis.table_files import started
@@ -83,16 +84,14 @@ def test_a_command_and_its_config_refuse_the_same_in_the_same_words(kind, name):
     assert option.type.field is field
     assert option.multiple == field.many
     for wrong in ("nosuch",) if field.names else (field.kind(-1), math.nan, -math.inf):
-        with pytest.raises(UserError) as told:
-            checked(name, wrong, field)
+        told = mistake_of(checked, name, wrong, field)
         result = run(kind, f"{option.opts[0]}={wrong}")
         assert isinstance(result.exception, UserError)
-        assert str(result.exception) == str(told.value)
+        assert str(result.exception) == told
         given = [wrong] if field.many else wrong
-        with pytest.raises(UserError) as again:
-            MEASUREMENTS[kind].read("entry", {**entry_of(kind), name: given})
+        again = mistake_of(MEASUREMENTS[kind].read, "entry", {**entry_of(kind), name: given})
         key = f"entry.{name}[0]" if field.many else f"entry.{name}"
-        assert str(again.value) == key + str(told.value).removeprefix(name)
+        assert again == key + told.removeprefix(name)
 
 
 def test_a_plugin_measurement_has_a_command(edges, tmp_path):

@@ -89,8 +89,7 @@ def test_runs_finds_mistakes_in_claims(tmp_path, caplog):
 
 def listed(*arguments):
     """What is said of each field, by its name."""
-    table = ngo("fields", *arguments).split("\n\n")[1]
-    entries = re.split(r"\n(?=\S)", table)
+    entries = re.split(r"\n(?=\S)", ngo("fields", *arguments).split("\n\n")[1])
     pairs = (" ".join(entry.split()).split(" ", 1) for entry in entries)
     return dict(pairs)
 

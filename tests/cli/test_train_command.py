@@ -22,8 +22,7 @@ def test_a_run_by_flags_and_again_by_its_record(tmp_path):
     assert "digits-iid-ring-ngo-p0.8-s0-" in out
     record = json.loads((tmp_path / "a/run.json").read_text())
     ngo(*record["command"][1:], "--device", "cpu", "--out", tmp_path / "c")
-    again = json.loads((tmp_path / "c/run.json").read_text())
-    assert again["id"] == record["id"]
+    assert json.loads((tmp_path / "c/run.json").read_text())["id"] == record["id"]
     first, second = (pd.read_parquet(tmp_path / name / "metrics.parquet") for name in ("a", "c"))
     pd.testing.assert_frame_equal(first, second)
 

@@ -109,8 +109,7 @@ def test_float32_on_a_gpu_is_float32(monkeypatch):
 def test_jobs_have_gpus_of_their_own_while_there_are_some_and_none_waits(locks):
     gpus = ["0", "MIG-GPU-8932f937/1/0", "2"]
     jobs = [ExitStack() for _ in range(4)]
-    claimed = [devices._claim(gpus, job) for job in jobs]
-    assert claimed == [0, 1, 2, os.getpid() % 3]
+    assert [devices._claim(gpus, job) for job in jobs] == [0, 1, 2, os.getpid() % 3]
     jobs[1].close()
     assert devices._claim(gpus, jobs[1]) == 1
     for job in jobs:

@@ -2,20 +2,24 @@ import os
 import random
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from cases import mistake_of, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 from running import finished, start
+from runs import digits_run
 
 from ngo.analysis import table_files
 from ngo.common import memory
 from ngo.common.parquet_columns import read_columns, write_columns
+from ngo.training import partition_file, tidy
 from ngo.training.tidy import Damaged, aggregate, read_tidy, write_tidy
 from verdicts.files import CHECKSUMS, TAG, opened
 from verdicts.registry import UserError
@@ -74,11 +78,10 @@ def test_columns_are_read_as_written_and_a_group_of_rows_alone(tmp_path):
 
 
 def refusal(path, names=(), about=()):
-    with pytest.raises(UserError) as error:
-        read_columns(path, "key", names, about)
+    told = mistake_of(read_columns, path, "key", names, about)
     start = f"key: {str(path)!r} is the wrong file, or damaged: "
-    assert str(error.value).startswith(start)
-    return str(error.value)[len(start) :]
+    assert told.startswith(start)
+    return told.removeprefix(start)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -176,17 +179,13 @@ def test_readers_check_pages_remove_nothing_and_tell_damage_from_errors(tmp_path
         "none.parquet": "can't be read: it is not a regular file.",
         "other.parquet": "does not exist.",
     }.items():
-        with pytest.raises(UserError, match=f"^table: '.*{name}' {line}"):
-            read_tidy(tmp_path / name)
+        refused(f"^table: '.*{name}' {line}", read_tidy, tmp_path / name)
     monkeypatch.setattr("pathlib.Path.read_bytes", lambda path: os.listdir(path / "file"))
     for read in (read_tidy, read_table, lambda path: read_columns(path, "k")):
         with pytest.raises(UserError, match="can't be read: Not a directory") as told:
             read(tmp_path / "good.parquet")
         assert not isinstance(told.value, Damaged)
     assert sorted(tmp_path.iterdir()) == before
-
-
-# Tidy tables of the metrics of runs.
 
 
 def test_aggregate_joins_runs_and_their_facts(tmp_path):
@@ -204,8 +203,7 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
     (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
     for second in ("a", "again"):
         files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
-        with pytest.raises(UserError, match=rf"the run a is in '.*/a' and in '.*/{second}'; name"):
-            aggregate(files)
+        refused(rf"the run a is in '.*/a' and in '.*/{second}'; name", aggregate, files)
 
 
 @settings(max_examples=12)
@@ -254,5 +252,49 @@ print(len(os.listdir("/proc/self/task")) - before)
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
 def test_reading_a_table_starts_no_thread(tmp_path):
     """Threads of Arrow abort a process that ends while they do, after its work is done."""
-    told = finished(start([sys.executable, "-c", READ], cwd=tmp_path))
-    assert told.strip() == "0"
+    assert finished(start([sys.executable, "-c", READ], cwd=tmp_path)).strip() == "0"
+
+
+def test_files_of_others_are_refused(tmp_path):
+    def refused(name, *reasons):
+        both = (tidy.aggregate, "metrics"), (table_files.class_counts, "partitions")
+        for (read, key), reason in zip(both, 2 * reasons, strict=False):
+            with pytest.raises(UserError, match=f"({key}|table): .*{name}' is .*{reason}"):
+                read([tmp_path / name])
+
+    (tmp_path / "text").write_text("no parquet")
+    refused("text", "no Parquet file", "Parquet magic bytes")
+    pd.DataFrame({"step": [0]}).to_parquet(tmp_path / "foreign")
+    refused("foreign", "no metrics of runs", "ngo did not write it")
+    write_columns(tmp_path / "ours", {"x": 1}, [{"x": [0]}])
+    refused("ours", "its metadata has no '(run|partitions)'")
+    write_columns(tmp_path / "half", {"run": "a", "partitions": []}, [{"x": [0]}])
+    refused("half", "it has no column '(step|worker)'")
+    facts, table = {"dataset": "sine", "workers": 1}, {"worker": [0], "sample": [0], "label": [0]}
+    write_columns(tmp_path / "sine", {"partitions": [facts]}, [table])
+    with pytest.raises(UserError, match="partitions: .*sine' partitions data without classes"):
+        table_files.class_counts([tmp_path / "sine"])
+
+
+def test_classes_are_counted_with_zeros_and_by_partition(tmp_path):
+    table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
+    write_columns(tmp_path / "p", table, {"partitions": [{"dataset": "digits", "workers": 2}]})
+    counts = table_files.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
+    assert len(counts) == 2 * 10
+    assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)
+    specs = [digits_run(seed=seed) for seed in (5, 6, 7)]
+    partition_file.write(tmp_path / "p", specs, tmp_path)
+    assert set(table_files.class_counts([tmp_path / "p"])["seed"]) == {5, 6, 7}
+    kept = table_files.class_counts([tmp_path / "p"], [each.partition_id for each in specs[1:]])
+    assert set(kept["seed"]) == {6, 7}
+    assert kept["samples"].sum() == 2 * 1437
+
+
+def test_a_measured_table_says_when_it_was_started_in_no_column(tmp_path):
+    table = pd.DataFrame({"x": [1.5, 2.5], "name": ["a", None]})
+    path = tmp_path / "t.parquet"
+    table_files.write(table, path)
+    assert table_files.started(path) is None
+    table_files.write(table, path, datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
+    assert table_files.started(path) == "2026-01-02T03:04:05+00:00"
+    assert list(pd.read_parquet(path)) == ["x", "name"]

@@ -120,8 +120,7 @@ def test_classes_are_balanced_and_the_part_is_fixed():
     assert (np.diff(part) > 0).all()
     assert set(counts) == {10, 11}
     assert np.array_equal(part, samples_of(data, 103))
-    smaller = samples_of(data, 50)
-    assert set(smaller) <= set(part), "a smaller part lies within a larger one"
+    assert set(samples_of(data, 50)) <= set(part), "a smaller part lies within a larger one"
 
 
 def coded(b, size=8):

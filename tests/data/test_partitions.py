@@ -99,8 +99,7 @@ def test_shards_are_disjoint_and_of_few_classes(n, per_worker, seed):
 
 def test_no_draw_gives_owners_to_more_samples_than_the_rule_says():
     """600 samples in 7 shards: five of 86 and two of 85."""
-    owned = {sum(map(len, sharded(2, 7, 1, seed))) for seed in range(40)}
-    assert owned == {170, 171, 172}
+    assert {sum(map(len, sharded(2, 7, 1, seed))) for seed in range(40)} == {170, 171, 172}
     rule = rules.PARTITIONS["shards"]
     assert rule.owned(600, 2, shards=7, shards_per_worker=1) == 172
     assert rule.owned(600, 3, shards=7, shards_per_worker=2) == 5 * 86 + 85

@@ -27,6 +27,5 @@ def tiny_mnist(tmp_path, monkeypatch, like="mnist", folder="MNIST/raw"):
     for name, content in contents.items():
         (root / name).write_bytes(content)
     sums = {name: (hashlib.md5(content).hexdigest(),) for name, content in contents.items()}
-    source = replace(DATASETS[like], files=sums, train_samples=2)
-    monkeypatch.setitem(DATASETS, "tiny", source)
+    monkeypatch.setitem(DATASETS, "tiny", replace(DATASETS[like], files=sums, train_samples=2))
     return "tiny", root, contents

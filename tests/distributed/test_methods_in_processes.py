@@ -101,8 +101,7 @@ def in_processes(tmp_path_factory, surroundings):  # noqa: F811
     folder, numbers = tmp_path_factory.mktemp("processes"), (PROCESSES, 5)
     runs = [(workers, name, spec) for workers in numbers for name, spec in specs(workers).items()]
     with ended_within(LIMIT):
-        work = partial(part, [spec for *_, spec in runs], folder)
-        launch(work, PROCESSES)
+        launch(partial(part, [spec for *_, spec in runs], folder), PROCESSES)
     files = [torch.load(folder / f"{me}.pt") for me in range(PROCESSES)]
     return {
         (workers, name): (torch.cat(rows), *map(sum, counts))

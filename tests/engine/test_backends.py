@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from cases import cases
+from cases import cases, refused
 from conftest import apart, batch
 from stand_in import Generator
 from torch import nn
@@ -97,8 +97,7 @@ def test_vmap_equals_the_loop(model):
             each.gradients(batch(model, n, seed=step)) for each in (reference, population)
         )
         assert torch.allclose(losses, expected, rtol=1e-4)
-        error = (population.G - reference.G).norm(dim=1) / reference.G.norm(dim=1)
-        assert error.max() < 0.01
+        assert ((population.G - reference.G).norm(dim=1) / reference.G.norm(dim=1)).max() < 0.01
         assert torch.allclose(population.buffers, reference.buffers, atol=1e-4)
         for ours, theirs in zip(population.generators, reference.generators, strict=True):
             assert torch.equal(ours.get_state(), theirs.get_state())
@@ -121,8 +120,7 @@ def test_models_are_evaluated_together_as_one_after_another(model):
 
 
 def test_cuda_graphs_and_tf32_need_a_gpu_and_tf32_is_on_in_passes_only(monkeypatch):
-    with pytest.raises(UserError, match="backend: 'graphs' needs a GPU"):
-        Population("linear", 2, seed=0, backend="graphs")
+    refused("backend: 'graphs' needs a GPU", Population, "linear", 2, seed=0, backend="graphs")
     with pytest.raises(UserError, match="precision: 'tf32' needs a GPU; use float32 or bfloat16"):
         Population("linear", 2, seed=0, precision="tf32")
     # On the device ``meta``, which has no numbers.
@@ -220,8 +218,7 @@ def stepped(model, n, b=4):
     population = Population(model, n, seed=0)
     generator = torch.Generator().manual_seed(1)
     inputs = torch.randn(n, b, 3, generator=generator)
-    targets = torch.randint(2, (n, b), generator=generator)
-    population.gradients(Stacked(inputs, targets))
+    population.gradients(Stacked(inputs, torch.randint(2, (n, b), generator=generator)))
     return population
 
 
@@ -332,8 +329,7 @@ def test_integer_buffers_are_restored_and_their_maximum_is_that_of_the_consensus
     consensus, *workers = (int(each[2].num_batches_tracked) for each in population.models())
     assert workers == [1, 3, 2]
     assert consensus == 3
-    with pytest.raises(UserError, match="^backend: 'vmap' fails on this model .*; use auto, loop"):
-        counted("vmap")
+    refused("^backend: 'vmap' fails on this model .*; use auto, loop", counted, "vmap")
     population._honest = 1  # workers that lie do not count
     assert int(population.models()[0][2].num_batches_tracked) == 1
     # With ``momentum=None``, the running mean depends on the number of batches.
@@ -356,8 +352,7 @@ def test_all_workers_start_alike_or_each_from_its_own_draw():
     assert list(INITIALIZATIONS) == ["same", "by_worker"]
     same, own = starts(), starts(initialization="by_worker")
     assert (same == same[0]).all()
-    everyone = torch.cat([same[:1], own])
-    assert (torch.pdist(everyone) > 1).all()
+    assert (torch.pdist(torch.cat([same[:1], own])) > 1).all()
     assert torch.equal(own, starts(initialization="by_worker"))
     assert 0.9 < float(own.std() / same[0].std()) < 1.1
     every = starts(n=6, initialization="by_worker")  # whoever else is in this process

@@ -213,8 +213,7 @@ def test_a_least_squares_problem_has_its_constants_gradients_and_noise():
     problem = LeastSquares(A, b)
     assert (problem.L, problem.mu) == pytest.approx((4.5, 0.5))
     assert problem.optimum.tolist() == pytest.approx([1, 1])
-    zero = torch.zeros(2, dtype=torch.float64)
-    assert problem.gap(zero).item() == pytest.approx(15 / 8)
+    assert problem.gap(torch.zeros(2, dtype=torch.float64)).item() == pytest.approx(15 / 8)
     problem = gaussian_problem(3, 20, 4, noise=0.5, heterogeneity=1.0, seed=0)
     X = gaussian(3, 4)[:, None].requires_grad_()
     losses = ((problem.A @ X[:, 0, :, None])[..., 0] - problem.b).square() / 2

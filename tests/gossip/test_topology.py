@@ -21,8 +21,6 @@ from ngo.training.spec_checks import resolve
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.usefixtures("own_entries")
-
-
 FIELDS = SimpleNamespace(u=0.4, hops=2)
 SIZES = [*range(2, 9), 12, 16]
 SEEN = SimpleNamespace(
@@ -31,9 +29,8 @@ SEEN = SimpleNamespace(
 )  # fmt: skip
 DRAWS = 20
 # Those of a file have tests of their own.
-NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields)
-# Topologies that need no file.
 DRAWN = {name for name, entry in TOPOLOGIES.items() if "graph" not in entry.fields}
+NAMES = sorted(DRAWN)
 
 
 def own(edges):
@@ -277,8 +274,7 @@ def possible(**values):
 def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
     entry = METHODS[method]
     names = {kind: going_with(method, kind) for kind in PARTS if kind != "method"}
-    graphs = {"any": "random_matching", "fixed": "ring", "tree": "chain"}
-    graph = graphs[entry.graph]
+    graph = {"any": "random_matching", "fixed": "ring", "tree": "chain"}[entry.graph]
     undirected = {"topology": graph} if entry.decentralized else {}
     asked = {"method": method}
     if entry.arrivals == "pair":

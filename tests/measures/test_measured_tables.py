@@ -178,9 +178,6 @@ def test_the_variance_is_between_workers_not_between_images():
     assert workers_variance(images) == pytest.approx(1 / 8)
 
 
-# Entries of measurements; throughput.
-
-
 @dataclass(frozen=True)
 class Sizes:
     size: tuple[int, ...] = whole("sizes", (1, 2), within(1, 1000))

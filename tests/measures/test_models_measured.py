@@ -19,8 +19,6 @@ from ngo.training.snapshots import restored
 from verdicts.registry import UserError
 
 pytestmark = pytest.mark.filterwarnings("error")
-
-
 CONVEX = {"dataset": "least_squares", "model": "linear"}
 
 
@@ -84,8 +82,7 @@ def test_samples_are_those_of_the_modules_of_an_autoencoder_and_a_regression(tmp
     spec, snapshots = keep_models(tmp_path / "m.pt", dataset="sine", model="toy_net")
     table = samples_of(tmp_path, images=11, seed=0)
     data = loading.load("sine", tmp_path)
-    points = table[table["kind"] == "target"]
-    assert points["y"].tolist() == data.test_targets[:200, 0].tolist()
+    assert table[table["kind"] == "target"]["y"].tolist() == data.test_targets[:200, 0].tolist()
     modules = [m.eval() for m in restored(spec, snapshots[3]).models()]
     for worker, module in enumerate(modules, start=-1):
         curve = table[(table["kind"] == "prediction") & (table["worker"] == worker)]

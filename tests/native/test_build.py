@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from cases import refused
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.native import build
-from verdicts.registry import UserError
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 
@@ -87,5 +87,4 @@ def test_torch_replaces_the_library_where_it_cannot_be_compiled(empty_cache, mon
 
 def test_a_processor_unknown_to_clang_is_named(empty_cache, monkeypatch):
     monkeypatch.setenv("NGO_MARCH", "x86-64-v9")
-    with pytest.raises(UserError, match="NGO_MARCH: 'x86-64-v9' is unknown to clang; allowed: "):
-        build.available()
+    refused("NGO_MARCH: 'x86-64-v9' is unknown to clang; allowed: ", build.available)

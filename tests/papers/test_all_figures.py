@@ -73,8 +73,7 @@ LOST = {"one": lambda seed: seed == 1, "all": lambda seed: True}
 def test_every_figure_is_drawn_whatever_diverges(name, lost):
     runs, more = FIGURES[name]
     figure, shown = drawn(name, runs(LOST[lost]), *more)
-    words = " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
-    assert "diverged" in words
+    assert "diverged" in " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
     for axis in figure.axes:
         assert axis.get_title() or not axis.axison
         shared = axis.get_shared_y_axes().get_siblings(axis)
@@ -125,5 +124,4 @@ def test_runs_that_a_figure_cannot_tell_apart_are_no_seeds(name):
     once = runs().assign(lr=0.1)
     both = pd.concat([once, once.assign(lr=0.2, run=once["run"] + "-lr0.2")])
     known = f"distinguished here by {', '.join(apart)} and seed alone"
-    message = rf"{known}, but there are (\S+), \1-lr0.2; put runs that"
-    refused(message, drawn, name, both, *more)
+    refused(rf"{known}, but there are (\S+), \1-lr0.2; put runs that", drawn, name, both, *more)

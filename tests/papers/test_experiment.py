@@ -28,8 +28,7 @@ def test_cases_are_told_apart_by_the_fields_that_vary():
     assert list(cases(table).unique()) == [
         "centralized", "gossip, p = 1", "ngo, p = 0.7", "ngo, p = 0.9"
     ]  # fmt: skip
-    one = table[table["method"] == "gossip"]
-    assert set(cases(one)) == {"gossip"}
+    assert set(cases(table[table["method"] == "gossip"])) == {"gossip"}
 
 
 def test_there_is_a_marker_with_an_interval_for_each_case():
@@ -65,7 +64,6 @@ def test_runs_in_virtual_time_are_drawn_along_it():
     table = runs()
     assert "epoch" in numbers("experiment", table)
     figure, timed = drawn("experiment", table.assign(virtual_seconds=3.0 * table["step"]))
-    course = part(timed, "course")
-    assert course["virtual_seconds"].max() == 3 * table["step"].max()
+    assert part(timed, "course")["virtual_seconds"].max() == 3 * table["step"].max()
     score, _, index = figure.axes
     assert score.get_xlabel() == index.get_xlabel() == "virtual seconds"

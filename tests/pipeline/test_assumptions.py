@@ -93,8 +93,7 @@ def test_another_paper_has_its_own_values_and_those_of_the_base_that_its_runs_us
     stated = [item for item in found if item.file == own]
     keys = {item.key for item in assumptions([own])}
     assert {item.key for item in stated} == keys
-    others = {item.key for item in found} - keys
-    assert others == {"defaults.gamma_decay", "defaults.batch_size"}
+    assert ({item.key for item in found} - keys) == {"defaults.gamma_decay", "defaults.batch_size"}
     assert len(of_paper([BASE])) == len(assumptions([BASE])) > 100
 
 

@@ -3,6 +3,7 @@
 import nbformat
 import pytest
 import yaml
+from cases import refused
 from conftest import REPOSITORY
 from figure_files import write_book
 from runs import run_in
@@ -73,8 +74,7 @@ def test_a_new_paper_is_a_new_folder(own, tmp_path):
         runs = [f"results/runs/{spec.id}/metrics.parquet" for spec in planned.training[name]]
         write_tidy(aggregate(runs), f"results/own/metrics/{name}.parquet")
     for name, entry in planned.artefacts.items():
-        given = planned.notebook_flags(name)[1::2]
-        execute(entry.notebook, tmp_path / f"{name}.ipynb", given)
+        execute(entry.notebook, tmp_path / f"{name}.ipynb", planned.notebook_flags(name)[1::2])
         for path in entry.outputs():
             assert (tmp_path / "results/own" / path).stat().st_size > 0
     shown = (tmp_path / "results/own/tables/shown.md").read_text()
@@ -86,8 +86,7 @@ def test_a_name_without_a_folder_and_a_figure_without_a_notebook_are_one_line(ow
     config["paper"] = {**PAPER, "name": "ow"}
     names = ", ".join(sorted(["ngo", "own", *(path.name for path in REPOSITORY.glob("papers/*"))]))
     message = rf"^paper.name: 'ow' is unknown; allowed: {names}. Did you mean 'own'\?$"
-    with pytest.raises(UserError, match=message):
-        plan_of(config)
+    refused(message, plan_of, config)
     (own / "notebooks/shown.ipynb").unlink()
     message = r"^figures.shown: there is no .*; examples/figure.ipynb is"
     with pytest.raises(UserError, match=message):

@@ -45,8 +45,7 @@ def test_runs_of_a_seed_share_their_partition():
     """What differs in the method alone has the same data on each worker."""
     shared = {}
     for spec in plan_of_tier().runs.values():
-        key = tuple(spec.partition_fields.items())
-        shared.setdefault(key, set()).add(spec.partition_id)
+        shared.setdefault(tuple(spec.partition_fields.items()), set()).add(spec.partition_id)
     assert all(len(ids) == 1 for ids in shared.values())
     table1 = plan_of_tier().training["table1"]
     tasks = {(spec.dataset, spec.partition, spec.seed) for spec in table1}

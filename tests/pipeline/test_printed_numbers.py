@@ -62,8 +62,7 @@ def test_numbers_have_the_runs_and_the_verdicts_of_the_claims_on_them(paper):
     assert found["apart"]["c"] == "fitted"
     assert "absent" in found["note"]["d"]
     ours = reproduce(measured, printed).frame.set_index(["method", "setting"])["ours"]
-    accuracy = tables["runs"]["consensus_accuracy"]
-    assert ours["a", ""] == pytest.approx(100 * accuracy[:8].mean())
+    assert ours["a", ""] == pytest.approx(100 * tables["runs"]["consensus_accuracy"][:8].mean())
     # the values among which a claim chooses are settings
     assert ours["c", ""] == ours["c", "lr=0.2"] > ours["c", "lr=0.1"]
 
@@ -86,8 +85,7 @@ def test_init_writes_a_paper_whose_config_has_a_plan(tmp_path, monkeypatch):
     configs = ["--config", "config/config.yaml", "--config", "papers/mine/config.yaml"]
     told = call(main, ["runs", *configs])
     assert told.exit_code == 0, told.output
-    claims = read_claims("papers/mine/reference/claims.yaml")
-    (cell,) = claims.claims["table"].cells.values()
+    (cell,) = read_claims("papers/mine/reference/claims.yaml").claims["table"].cells.values()
     assert cell.expectation.value == 90.5
     for wrong in (["init"], ["init", "mine", "--from", "table.csv"], ["init", "a-b"], ["nobody"],
                   ["init", "x", "--from", "absent.csv"], ["mine", "--gaps", "x"]):  # fmt: skip

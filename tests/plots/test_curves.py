@@ -33,23 +33,20 @@ def drawn(draw, frames, x, name="V"):
 def test_what_is_left_of_diverged_runs_does_not_stretch_the_axis():
     frames = [rows([1.0, 2.0, 3.0], diverged=d).assign(gamma=g) for g, d in ((0.1, []), (1, [0]))]
     frames[1]["V"] *= 1e40
-    axis = drawn(curves.dots, frames, "gamma")
-    assert axis.get_ylim()[1] < 1e3
+    assert drawn(curves.dots, frames, "gamma").get_ylim()[1] < 1e3
 
 
 def test_no_line_leads_to_what_is_left_of_diverged_runs():
     lost = {1: [0], 2: [], 3: []}
     frames = [rows([1.0, 2.0], diverged=d, name="accuracy").assign(p=p) for p, d in lost.items()]
-    axis = drawn(curves.dots, frames, "p", "accuracy")
-    means = list(axis.containers[0].lines[0].get_ydata())
+    means = list(drawn(curves.dots, frames, "p", "accuracy").containers[0].lines[0].get_ydata())
     assert means == pytest.approx([math.nan, 1.5, 1.5], nan_ok=True)
 
 
 def test_a_course_fills_its_panel_from_the_second_evaluation_on():
     course = [(0, 10), (5, 90), (10, 92)]
     frames = [rows([y, y + 1.0], name="accuracy").assign(epoch=x) for x, y in course]
-    axis = drawn(curves.lines, frames, "epoch", "accuracy")
-    assert axis.get_ylim()[0] > 80
+    assert drawn(curves.lines, frames, "epoch", "accuracy").get_ylim()[0] > 80
 
 
 def edge_marks(axis):
@@ -155,8 +152,7 @@ def test_a_variant_has_the_colour_of_its_case_and_the_line_of_its_value():
             for graph in graphs
         ]
     )
-    order = ("complete", "ring")
-    cases = curves.variants(curves.by_method(table), "topology", "{} on {}", order)
+    cases = curves.variants(curves.by_method(table), "topology", "{} on {}", ("complete", "ring"))
     looks = {look.label: look for look, _ in cases}
     assert list(looks) == ["centralized", "gossip on ring", "gossip on star", "NGO on ring"]
     assert looks["centralized"] == METHOD_STYLES["centralized"]

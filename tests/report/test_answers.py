@@ -1,12 +1,18 @@
-"""Answers: a first word that follows from the verdicts, and the numbers of the rows."""
+"""What a page says: answers that follow from the verdicts, findings, sections and provenance."""
 
+import json
 import math
 
-from cases import cases
-from made_up_page import EMPTY, row
+import pytest
+from cases import cases, refused
+from made_up_page import EMPTY, FINDINGS, ROWS, contents, row
 
+import ngo.analysis.quantities  # noqa: F401 (registers the quantities that claims name)
 from ngo.report.answers import KINDS, answer, finding, first_word
+from ngo.report.contents import provenance, seeds, tally
+from ngo.report.findings import findings, told
 from verdicts import judgement
+from verdicts.registry import UserError
 from verdicts.statistics import Multiverse
 
 
@@ -161,3 +167,104 @@ VARIANCE = {"p": 0.02, "lr": 0.1, "gamma": 0.5}
 )
 def test_a_claim_over_universes_has_its_share_and_its_rule(verdict, values, said):
     assert finding(over_universes(verdict, **values)) == said
+
+
+def read(folder, text):
+    """The findings on the made-up claims that a file with this text gives."""
+    (folder / "findings.yaml").write_text(text)
+    return findings(ROWS, folder / "findings.yaml")
+
+
+def test_claims_are_told_by_topic_and_absent_ones_left_out(tmp_path):
+    made = read(tmp_path, FINDINGS)
+    told = {topic.title: [row.claim for row in topic.rows] for topic in made.topics}
+    assert told == {"Accuracy": ["order", "same"], "Theorems": ["15", "later"]}
+    assert made.topics[1].absent == {"no rows with dataset = 'cifar10'": [ROWS[3]]}
+    asked = {answer.question: [part.row.claim for part in answer.parts] for answer in made.answers}
+    assert asked == {"Is it better?": ["order", "same"], "Is the theorem true?": ["15"]}
+
+
+def test_without_a_file_all_claims_are_told_under_one_heading():
+    made = findings(ROWS, None)
+    (topic,) = made.topics
+    assert topic.rows == ROWS
+    assert (made.answers, made.figure, made.title) == ((), "", "")
+
+
+def test_numbers_are_the_rows():
+    said = "4.1 points (expected above 0; margin 0.5, interval 2.2 to 6.0, 20 seeds)"
+    assert told(row("a")) == said
+    assert told(row("a", pairs=1)).endswith("(expected above 0; margin 0.5, 1 seed)")
+    assert told(ROWS[2]) == "met in 204 of 400 cases; not in ring"
+    assert told(ROWS[3]) == "no rows with dataset = 'cifar10'"
+    assert told(row("a", **EMPTY)) == ""
+
+
+@cases(
+    "text, message",
+    ("[", "is not valid YAML"),
+    ("[]", "must be a mapping"),
+    ("{}", "findings.figure: None is not allowed; it must be text"),
+    ("{figure: a, topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
+    ("{figure: a, topics: [], title: 1}", "findings.title: 1 is not allowed"),
+    ("{figure: a, topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+    ("{figure: a, topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
+    ("{figure: a, topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
+    (
+        "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
+        r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
+    ),
+    (
+        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
+        r"questions\[0\].given: None is not allowed; it must be a mapping of texts",
+    ),
+    (
+        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', given: {}}]}",
+        r"questions\[0\].given: it must have the verdict of 'c', whose number is in the answer",
+    ),
+)
+def test_a_mistake_in_a_file_of_findings_is_one_line(tmp_path, text, message):
+    refused(message, read, tmp_path, text)
+
+
+@pytest.mark.parametrize("setting", ["", "n", "n=3)", "n=<b>", "../x#n=3", "n=3&", "n=3\n"])
+def test_a_setting_that_is_more_than_names_and_values_is_refused(tmp_path, setting):
+    with pytest.raises(UserError, match=r"findings\.play\.15: .* is no setting"):
+        read(tmp_path, f"{FINDINGS}\nplay: {{'15': {json.dumps(setting)}}}\n")
+
+
+def test_sections_and_the_claims_that_an_entry_shows(tmp_path):
+    made = contents(tmp_path)
+    assert [name for name, _ in made.sections()] == ["5.6 Stability", "Supplement", "Claims"]
+    shown = {entry.name: [row.claim for row in made.decided_by(entry)] for entry in made.shown}
+    assert shown == {"fig8": ["order", "open"], "tableS1": ["same", "15"], "claims": ["later"]}
+    assert sum(map(len, shown.values())) == len(ROWS)
+
+
+RECORD = {
+    "seed": 0, "source": "abc", "device": "cpu", "wall_seconds": 3600,
+    "about": {"code": "1", "instructions": "AVX2"}, "spec": {"dataset": "mnist"},
+    "versions": {"torch": "2.0"},
+}  # fmt: skip
+OTHER = RECORD | {"seed": 1, "source": "", "wall_seconds": 1800, "versions": {"torch": "2.1"}}
+
+
+def test_facts_of_runs_that_differ_have_numbers_of_runs():
+    facts = provenance([RECORD, RECORD | {"seed": 4}, OTHER], ["config/a.yaml"], ["own.py"])
+    assert facts["Runs"] == "3"
+    assert facts["Training time"] == "2.50 hours, the sum over runs"
+    assert facts["Source revision"] == "abc (2 runs), not recorded (1 run)"
+    assert facts["Results version"] == "1"
+    assert facts["Seeds"] == "0 to 1, 4"
+    assert facts["Version of torch"] == "2.0 (2 runs), 2.1 (1 run)"
+    assert facts["Config"] == "config/a.yaml"
+    assert facts["Plugins"] == "own.py"
+    assert "Processor" not in facts
+    assert provenance([RECORD | {"processor": "x"}], [])["Processor"] == "x"
+
+
+def test_no_runs():
+    facts = provenance([], [])
+    assert [facts[k] for k in ("Runs", "Source revision", "Seeds")] == ["0", "not recorded", "none"]
+    assert tally([{"a": {"b": 1}}, {"a": None}], "a", "b") == "1 (1 run), not recorded (1 run)"
+    assert seeds([3, 1, 2, 7, 7]) == "1 to 3, 7"

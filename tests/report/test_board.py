@@ -25,8 +25,7 @@ def test_the_pages_of_the_repository_are_those_of_its_tables():
 
 def test_two_folders_on_one_paper_are_one_and_studies_are_counted_apart():
     (paper,) = PAPERS[:1]
-    ours = {**paper, "address": ""}
-    board = replace(BOARD, papers=(paper, {**paper, "tier": "again"}, ours))
+    board = replace(BOARD, papers=(paper, {**paper, "tier": "again"}, {**paper, "address": ""}))
     assert told(board).startswith("1 paper and 1 study of our own run. Of 3 claims")
 
 

@@ -153,8 +153,7 @@ def test_graphs_are_those_of_the_package_and_matchings_share_no_worker(script, n
 def test_predictions_are_the_bounds_of_the_package(script, name, p):
     gamma, n, V0 = 0.1, 10, 8.0
     W = TOPOLOGIES[name].matrix(n)
-    setting = {"graph": name, "n": n, "p": p, "gamma": gamma}
-    run = script("predicted", setting, V0)
+    run = script("predicted", {"graph": name, "n": n, "p": p, "gamma": gamma}, V0)
     second, largest = laplacian_range(W)
     assert run["second"] == pytest.approx(second)
     assert run["bestGamma"] == pytest.approx(2 / (second + largest))
@@ -165,8 +164,7 @@ def test_predictions_are_the_bounds_of_the_package(script, name, p):
 
 
 def test_a_link_holds_the_whole_setting(script):
-    edges = [[0, 1], [0, 4], [2, 3]]
-    setting = script("defaults") | {"graph": "own", "n": 5, "edges": edges}
+    setting = script("defaults") | {"graph": "own", "n": 5, "edges": [[0, 1], [0, 4], [2, 3]]}
     setting |= {"gamma": 0.0123, "p": 0.755}
     setting |= {"coupling": "capped", "delay": 3, "loss": 0.2, "seed": 7, "round": 12}
     setting |= {"places": [[k / 4095, 1 - k / 4095] for k in range(5)]}

@@ -57,19 +57,11 @@ class Laboratory(Clone):
 
     def __init__(self, root: Path, **overlay: object) -> None:
         super().__init__(root)
-        resources = {"train": SMALL, "measure": SMALL}
-        config = {**OVERLAY, "resources": resources, **overlay}
+        config = {**OVERLAY, "resources": {"train": SMALL, "measure": SMALL}, **overlay}
         (root / "test.yaml").write_text(yaml.safe_dump(config))
 
     def submit(self, *arguments: str, **how: object) -> str:
         return self.snakemake(*arguments, *PROFILE, **how)
-
-
-def with_recorder(clone: Laboratory) -> Laboratory:
-    """With a stand-in for the card, that notes when it is in use."""
-    with (clone.root / "src/ngo/common/devices.py").open("a") as file:
-        file.write(RECORDER)
-    return clone
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,7 +78,8 @@ def cluster():
 def made(tmp_path_factory):
     """A clone in which the cluster has made everything once, on what it takes for its GPU."""
     clone = Laboratory(tmp_path_factory.mktemp("cluster") / "ngo", device="auto", seeds_per_job=1)
-    with_recorder(clone)
+    with (clone.root / "src/ngo/common/devices.py").open("a") as file:
+        file.write(RECORDER)  # a stand-in for the card, that notes when it is in use
     clone.log = clone.submit(*TARGETS)
     clone.records = records(clone.log)
     return clone
@@ -107,8 +100,7 @@ def test_every_job_has_its_record(made):
 
 
 def test_one_gpu_has_one_job_at_a_time(made):
-    events = (made.root / "claims").read_text()
-    assert events == "+-" * 2
+    assert (made.root / "claims").read_text() == "+-" * 2
 
 
 def test_the_bytes_are_those_of_one_machine(made, tmp_path):
@@ -162,8 +154,7 @@ def test_a_run_that_is_ended_for_its_time_is_tried_again_and_goes_on(tmp_path):
     awaited(lambda: checkpoint.stat().st_mtime_ns > before)  # Slurm's SIGTERM has come through
     assert len(list((clone.root / "logs/slurm/rule_train").glob("*/*.log"))) == 1
     out = finished(snakemake)
-    states = [one.state for one in of_rule(records(out), "train")]
-    assert states == ["TIMEOUT", "COMPLETED"]
+    assert [one.state for one in of_rule(records(out), "train")] == ["TIMEOUT", "COMPLETED"]
     assert "SLURM status is: 'TIMEOUT'" in out
     [log] = clone.root.glob("logs/test/jobs/*.log")
     assert int(re.search(r"^resuming at step (\d+)", log.read_text(), flags=re.MULTILINE)[1]) > 0

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from cases import cases
+from cases import cases, refused
 from small_theory import OPTIONS, asked, holds, small_rows
 
 from ngo.gossip.mixing_matrix import algebraic_connectivity
@@ -133,11 +133,7 @@ def test_what_was_measured_decides(name, kind, arguments, expected):
     "^speedup_workers: a slope needs two numbers"),
 )  # fmt: skip
 def test_what_can_not_be_asked_is_one_line(name, kind, rows, arguments, message):
-    with pytest.raises(UserError, match=message):
-        asked(f"theory_{name}", kind, rows, **arguments)
-
-
-# Consensus.
+    refused(message, asked, f"theory_{name}", kind, rows, **arguments)
 
 
 def test_graphs_are_connected_and_listed_once(monkeypatch):
@@ -178,8 +174,7 @@ def test_a_smaller_p_may_be_slower_from_a_distant_start():
     assert (times[1] < times[2]).all()
     assert times[1].nunique() == 4
     assert (times[0.5] > times[1]).tolist() == [True, False, False, False]
-    actual = asked("theory_order", "orders", measured)
-    assert actual["met"].tolist() == [False, True, True, True]
+    assert asked("theory_order", "orders", measured)["met"].tolist() == [False, True, True, True]
 
 
 def test_linear_coupling_is_straight_and_what_is_not_exponential_is_not():
@@ -202,14 +197,10 @@ def test_the_slowest_signal_has_the_speed_of_its_graph():
     assert rate([TWO, none], [1.0, 3.0], apart) == pytest.approx(0.25)  # λ₂ = 1, then 0
 
 
-# Delays.
-
-
 def test_a_linear_coupling_tolerates_the_limit_and_a_sublinear_one_less():
     delays = small_rows("delays")
     linear, sublinear = delays[delays["p"] == 1], delays[delays["p"] < 1]
-    off = (linear["tolerated"] - linear["limit_of_rounds"]).abs()
-    assert (off <= linear["gamma"]).all()
+    assert ((linear["tolerated"] - linear["limit_of_rounds"]).abs() <= linear["gamma"]).all()
     assert (linear["residual"] < 1e-6).all()
     assert (sublinear["tolerated"] < 0.7 * sublinear["limit_of_rounds"]).all()
     rows = table(
@@ -232,9 +223,6 @@ def test_only_one_of_the_two_forms_can_hold_at_the_limit(at_limit, closed, opene
     rows = table("delay share residual", (5, 0.9, 1e-9), (5, 1.0, at_limit))
     for form, met in (("closed", closed), ("open", opened)):
         assert asked("theory_delay_marginal", "marginal", rows, form=form)["met"].tolist() == met
-
-
-# SGD.
 
 
 def gaps(method="gossip", **columns):

@@ -60,8 +60,7 @@ def test_whoever_draws_ahead_all_take_the_same_batches(digits):
             drawn = batches.drawn
         rows = workers if isinstance(workers, list) else range(3)
         assert torch.equal(drawn, torch.stack([next(expected[i]) for i in rows]))
-        state = batches.state_dict()
-        batches.load_state_dict(state)
+        batches.load_state_dict(batches.state_dict())
 
 
 def test_each_workers_images_are_changed_from_its_own_stream(digits):

@@ -108,8 +108,8 @@ def a_layer_of_theirs(step):
     step.X.index_add_(0, receivers, pulls)
 
 
-def own(update):
-    @ngo.method("own", fields=("topology",))
+def own(update, fields=("topology",)):
+    @ngo.method("own", fields=fields)
     def method(step):
         step.descend()
         update(step)
@@ -236,17 +236,9 @@ def test_fit_names_a_method_that_fails_and_raises_a_callbacks_own_error():
         quick(method="stays", on_step=callback)
 
 
-def registered(fields, update):
-    @method("own", fields=fields)
-    def own(step):
-        update(step)
-
-    return "own"
-
-
 @cases("fields, missing", ((), "topology"), (("topology", "gamma", "gamma_decay", "coupling"), "p"))
 def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
-    line = told(method=registered(fields, lambda step: step.gossip()))
+    line = told(method=own(lambda step: step.gossip(), fields))
     assert line == (
         f"method: 'own' uses the field {missing!r} of a run and does not declare it; add "
         f"{missing!r} to fields=(…) where it is registered; {READS}"
@@ -261,5 +253,5 @@ def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     (("topology",), lambda step: step.run.delay + 1, "delay"),
 )
 def test_other_uses(fields, update, missing):
-    line = told(method=registered(fields, update))
+    line = told(method=own(update, fields))
     assert line.startswith(f"method: 'own' uses the field {missing!r} of a run and does not decl")

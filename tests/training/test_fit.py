@@ -1,19 +1,27 @@
-"""``fit``: its results, its callbacks, and that it changes nothing else."""
+"""``fit``: its arguments, results and callbacks, and that it changes nothing else."""
 
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from own_modules import DATA, Stochastic, equal, linear, quick, row, stop_at
+from cases import cases, refused
+from conftest import REPOSITORY
+from own_modules import DATA, Stochastic, equal, linear, metrics, quick, row, stop_at, told
 from runs import CONVEX, trained
 from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 import ngo
-from ngo.common.registries import MODELS
+from ngo.common import plugins
+from ngo.common.registries import METHODS, MODELS, TOPOLOGIES
+from ngo.common.seeding import torch_stream
 from ngo.training.fit import fit
 from ngo.training.spec_checks import resolve
 
@@ -134,8 +142,7 @@ def test_callbacks_see_every_step_and_evaluation_as_long_as_they_run():
     assert run.stopped is None
     states = []
     quick(on_step=states.append)
-    with pytest.raises(ngo.UserError, match="the run has gone on from step 1 to 4"):
-        states[0].consensus()
+    refused("the run has gone on from step 1 to 4", states[0].consensus)
     with pytest.raises(ngo.UserError, match="worker: 7 is not a worker; they are 0 to 2"):
         quick(on_step=lambda state: state.worker(7))
 
@@ -148,3 +155,259 @@ def test_a_callback_stops_the_run(name):
     for error in (ZeroDivisionError, SystemExit):
         with pytest.raises(error):
             quick(**{name: stop_at(2, error)})
+
+
+X, y = DATA
+ENDLESS = type("Endless", (IterableDataset,), {"__iter__": iter})()
+RING = TOPOLOGIES["ring"].matrix(4).dense()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,)])
+def test_regression(shape):
+    class Shaped(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).reshape(len(x), *shape)
+
+    X = DATA[0]
+    targets = X @ torch.tensor([[1.0, 0], [0, 2], [1, 1]])
+    targets = targets[:, : max(1, *shape, 1)].reshape(-1, *shape)
+    run = quick(Shaped(3, *shape or (1,)), (X, targets), epochs=10, lr=0.05)
+    assert run.metrics["consensus_loss"].iloc[-1] < 0.1 * run.metrics["consensus_loss"].iloc[0]
+    assert run.metrics["consensus_accuracy"].isna().all()
+    expected = F.mse_loss(run.consensus(X), targets).item()
+    assert run.metrics["consensus_loss"].iloc[-1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_losses_as_means_or_per_sample_and_scores_in_the_columns_of_accuracy():
+    losses = (None, nn.CrossEntropyLoss(), nn.CrossEntropyLoss(reduction="none"))
+    runs = [quick(loss=loss) for loss in losses]
+    for other in runs[1:]:
+        assert np.allclose(row(runs[0].consensus).detach(), row(other.consensus).detach())
+        assert np.allclose(runs[0].metrics["workers_loss_mean"], other.metrics["workers_loss_mean"])
+
+    def error(outputs, targets):
+        return (outputs["first"] - targets).abs().mean(1)
+
+    class Parts(nn.Linear):
+        def forward(self, x):
+            return {"first": super().forward(x), "others": (x, x)}
+
+    def loss(outputs, targets):
+        return F.mse_loss(outputs["first"], targets)
+
+    each = quick(Parts(3, 3), (DATA[0],) * 2, loss=loss, score=error)
+    found = error(each.consensus(DATA[0]), DATA[0]).mean().item()
+    assert each.metrics["consensus_accuracy"].iloc[-1] == pytest.approx(found, rel=1e-5)
+    right = quick(score=lambda outputs, targets: outputs.argmax(1) == targets)
+    expected = quick().metrics["workers_accuracy_mean"]
+    assert right.metrics["workers_accuracy_mean"].tolist() == pytest.approx(expected.tolist())
+
+
+def test_tokens_and_sequences_of_targets():
+    tokens = torch.randint(0, 5, (40, 6), generator=torch_stream(0, "test"))
+
+    class Next(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.lstm = nn.Embedding(5, 5), nn.LSTM(5, 5, batch_first=True)
+
+        def forward(self, x):
+            return self.lstm(self.embedding(x))[0]
+
+    def loss(outputs, targets):
+        return F.cross_entropy(outputs.transpose(1, 2), targets, reduction="none").mean(1)
+
+    run = quick(Next, (tokens, tokens.roll(-1, 1)), loss=loss, lr=1.0, epochs=5)
+    assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
+
+
+@pytest.mark.parametrize("method", ["gossip", "slowmo", "push_diging"])
+@pytest.mark.usefixtures("examples")
+def test_frozen_parameters_keep_their_bits_and_are_not_sent(method):
+    module = nn.Sequential(nn.Linear(3, 5).requires_grad_(False), nn.Linear(5, 4))
+    run = quick(module, method=method, topology="ring", workers=5)
+    for model in (run.consensus, *run.models):
+        assert torch.equal(model[0].weight, module[0].weight)
+        assert not torch.equal(model[1].weight, module[1].weight)
+    if method == "gossip":
+        assert run.metrics["bytes_sent"].iloc[-1] == run.metrics["messages"].iloc[-1] * 4 * 24
+
+
+@pytest.fixture
+def examples(own_entries):
+    """The example plugins, until the test ends."""
+    plugins.load(sorted((REPOSITORY / "examples/plugins").glob("*.py")))
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_every_method_trains(method):
+    entry = METHODS[method]
+    tree = {"topology": "chain"} if entry.graph == "tree" else {}
+    clock = {"clock": "asynchronous"} if entry.arrivals == "pair" else {}
+    size = {"batch_size": 1} if "batch_size" in entry.fixed else {}
+    run = quick(method=method, **tree, **clock, **size)
+    assert np.isfinite(run.metrics["consensus_loss"]).all()
+    assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
+
+
+def test_a_single_worker():
+    run = quick(workers=1, method="centralized")
+    assert len(run.models) == 1
+    assert torch.equal(row(run.models[0]), row(run.consensus))
+
+
+class Samples(Dataset):
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, i):
+        if i >= len(X):
+            raise IndexError
+        return X[i].numpy(), int(y[i])
+
+
+@cases(
+    "arguments, part",
+    ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
+    ({"method": print}, "<built-in function print> is not a name; register a function with "),
+    ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology' or "),
+    ({"learning_rate": 0.1}, "argument. Did you mean 'lr'? fit takes module, train, test"),
+    ({"step_size": 0.1}, "an argument. Did you mean 'lr' or 'gamma'? fit takes"),
+    ({"graph": [(0, 1)]}, "graph: [(0, 1)] is not "),
+    ({"partition": "dirichlet", "beta": 0.01}, "leaves worker 2 without samples; use a larger"),
+    ({"partition": "dirichlet", "beta": 0.01}, "or dirichlet_min, which gives each worker at"),
+    ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
+    ({"threads": 0}, "threads: 0 is out of range; it must be a whole number, 1 or more"),
+    ({"workers": 1}, "workers: 1 is too few for method 'ngo'"),
+    ({"workers": 100}, "workers: 100 is more than own's 48 samples"),
+    ({"device": "gpu"}, "Did you mean 'cuda'?"),
+    ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
+    ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets)"),
+    ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 48 samples"),
+    ({"module": Stochastic(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed for a "),
+    ({"module": Stochastic(3, 4), "backend": "threads"}, "must be auto or loop"),
+    ({"train": DataLoader(Samples())}, "of a DataLoader, give loader.dataset"),
+    ({"train": ENDLESS}, "the samples of the Endless are no pairs (input, target): "),
+    ({"train": TensorDataset(X, y, y)}, "samples of the TensorDataset are no pairs (input, "),
+    ({"train": Subset(Samples(), [])}, "train: the Subset has no samples."),
+    ({"train": (X.numpy().astype(object), y)}, "train inputs: a ndarray is no array of number"),
+    ({"train": ("images.npy", y)}, "train inputs: a str is no array of numbers with a row per"),
+    ({"train": (X.half(), y), "test": (X.half(), y)}, "failed on inputs of float16 of shape "),
+    ({"partition": [[0, 1, 2], [0, 5], [7]]}, "worker 1: sample 0 is worker 0's already"),
+    ({"partition": [[0, 1], [2], []]}, "partition, worker 2: it has no samples; samples are"),
+    ({"partition": 3}, "a list with the indices of each worker's samples, such as"),
+    ({"partition": [range(9), range(9, 20)]}, "workers: 3 is not the number of workers that"),
+    ({"partition": [[0]] * 3, "holdout": 0.1}, "holdout: each worker's samples are given"),
+    ({"train": [DATA] * 3, "partition": "iid"}, "partition: train is a list of workers' data"),
+    ({"topology": 2 * torch.eye(3)}, "has columns that do not sum to 1; networkx.from_numpy_a"),
+    ({"topology": torch.eye(3).roll(1, 0)}, "is not symmetric; a directed topology is"),
+    ({"topology": torch.eye(4)}, "workers: 3 is not the number of workers in topology, 4"),
+    ({"topology": [(0, 1)]}, "does not connect the 3 workers: there are no paths both ways"),
+    ({"topology": "rong"}, "Did you mean 'ring'?"),
+    ({"topology": nx.Graph()}, "workers: "),
+    ({"topology": nx.from_numpy_array(np.eye(3) / 2)}, "graph has edges with weights, which"),
+    ({"topology": object()}, "a object is no graph or matrix; for example topology='ring', [("),
+)
+def test_a_mistake_is_told_in_a_line(arguments, part):
+    assert part in told(**{"test": DATA} | arguments)
+
+
+def test_data_sets_and_arrays_in_another_order_or_type_are_the_same_numbers():
+    for data in (Samples(), TensorDataset(X, y), Subset(Samples(), range(48))):
+        assert equal(quick(), quick(train=data))
+    # Also tables, sparse tensors, and float64, which becomes float32.
+    N = X.numpy()
+    backwards = np.ascontiguousarray(N[::-1])[::-1]
+    with torch.inference_mode():
+        inferred = X + 0
+    leaf = X.clone().requires_grad_()
+    floats = N.astype(">f4"), N.astype(">f8"), X.double(), pd.DataFrame(N), X.to_sparse()
+    for inputs in (*floats, backwards, np.asfortranarray(N), X.T.contiguous().T, inferred, leaf):
+        assert equal(quick(train=(inputs, y.numpy().astype(">i8")), test=DATA), quick())
+
+
+@pytest.mark.parametrize("m", [4, 48])
+def test_a_data_set_that_is_random_is_told_to_be_read_once(m):
+    """Its samples were frozen without a word."""
+
+    class Drawn(Samples):
+        def __getitem__(self, i):
+            return torch.randn(3), int(y[i])
+
+    with pytest.warns(RuntimeWarning, match="train: .* differ from read to read; .*augmentation"):
+        quick(train=Subset(Drawn(), range(m)), test=DATA, batch_size=1)
+
+
+@pytest.mark.parametrize("made", [torch.Tensor.clone, lambda x: x.numpy().copy()])
+def test_data_that_a_callback_changes_are_those_of_the_start(made):
+    own = made(X), made(y)
+
+    def change(state):
+        own[0][:] = 0
+        own[1][:] = 0
+
+    assert equal(quick(train=own, test=own, on_step=change), quick())
+
+
+def test_lists_of_indices_and_of_data_sets_are_partitions():
+    parts = [list(range(0, 16)), np.arange(16, 32), torch.arange(32, 48)]
+    lists = quick(partition=parts)
+    sets = quick(train=[(X[i], y[i]) for i in map(np.asarray, parts)], test=DATA)
+    mixed = quick(train=[Subset(Samples(), each) for each in np.array(parts)], test=DATA)
+    assert equal(lists, sets)
+    assert equal(sets, mixed)
+    assert lists.spec.partition.startswith("own-")
+    assert len(quick(partition=[[0, 1, 2, 3], range(8, 20)], workers=2).models) == 2
+
+
+def signs(dtype=torch.int64):
+    return X, torch.where(y > 1, 1, -1).to(dtype)
+
+
+def test_targets_below_0_are_those_of_a_users_own_loss():
+    """A hinge loss on −1 and 1, equal to the one on float targets."""
+
+    def hinge(outputs, targets):
+        assert set(targets.tolist()) <= {-1, 1}
+        return (1 - targets * outputs[:, 0]).clamp(min=0)
+
+    whole, real = (
+        quick(train=signs(dtype), loss=hinge).metrics["consensus_loss"].tolist()
+        for dtype in (torch.int64, torch.float32)
+    )
+    assert whole == real
+    assert told(train=signs()).startswith("targets: -1 is not a class; int64 classes start from 0")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool])
+def test_a_users_own_loss_gets_targets_of_any_type_as_they_are(dtype):
+    seen = []
+
+    def loss(outputs, targets):
+        seen.append(targets.dtype)
+        return (outputs[:, 0] * targets.float()).mean()
+
+    assert len(quick(train=(X, y.to(dtype)), loss=loss).models) == 3
+    assert set(seen) == {dtype}
+
+
+def ring(topology, **fields):
+    return quick(workers=4, topology=topology, **fields)
+
+
+def test_a_matrix_edges_and_a_graph_are_the_ring_and_may_be_directed():
+    known, expected = set(TOPOLOGIES), ring("ring")
+    edges, graph = [(0, 1), (1, 2), (2, 3), (3, 0)], nx.cycle_graph(4)
+    for given in (RING, RING.float(), RING.numpy(), edges, np.array(edges), graph):
+        run = ring(given)
+        assert run.spec.topology.startswith("own-")
+        assert values(run).equals(values(expected))
+    assert set(TOPOLOGIES) == known
+    assert equal(ring(graph), ring(graph))
+    run = ring(nx.cycle_graph(4, create_using=nx.DiGraph), method="push_sum")
+    assert run.metrics["messages"].iloc[-1] > 0
+
+
+def values(run):
+    """The metrics; the name of a graph depends on how its edges are written."""
+    return metrics(run).drop(columns=["run", "topology"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from cases import cases
+from cases import cases, refused
 from own_modules import CLASSES, DATA, PAIR, Replaced, X, line, numbers, prepared, quick, told
 from runs import digits_run
 from torch import nn
@@ -19,7 +19,6 @@ from ngo.training import learning_problem
 from ngo.training.fit_inputs import dataset_of, template
 from ngo.training.learning_problem import make_problem, try_problem
 from ngo.training.stepper import Stepper
-from verdicts.registry import UserError
 
 SPEC = digits_run(batch_size=4, workers=2)
 WIDE = nn.Linear(3, 5)
@@ -178,8 +177,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_allocates(digits, monkeypatc
     monkeypatch.setattr("ngo.training.stepper.Population", None)
     spec = digits_run(workers=4)
     line = "workers: 4 with model 'mnist_cnn' need 1 MB of memory or more, and this process may use"
-    with pytest.raises(UserError, match=line):
-        Stepper(spec, make_problem(spec, digits))
+    refused(line, Stepper, spec, make_problem(spec, digits))
 
 
 # A user's loss and score: what is reported is their value for all samples of an evaluation.

@@ -101,8 +101,7 @@ def test_evaluations_are_at_every_interval_and_of_a_sample_of_many_workers():
     assert len(set(sample)) == 64
     assert set(sample) < set(range(70))
     assert sample == sorted(sample)
-    other = digits_run(workers=70, method="gossip", p=None, lr=0.3)
-    assert evaluated_workers(other) == sample
+    assert evaluated_workers(digits_run(workers=70, method="gossip", p=None, lr=0.3)) == sample
     assert evaluated_workers(digits_run(workers=70, seed=1)) != sample
     assert len(evaluated_workers(digits_run(workers=70, eval_workers=5))) == 5
     assert len(evaluated_workers(digits_run(workers=4, eval_workers=5))) == 4
@@ -140,9 +139,6 @@ def test_a_row_that_is_not_finite_has_diverged(values):
     assert str(made(**values)).endswith("  DIVERGED")
     assert not made().diverged
     assert not made(step=0, train_loss=math.nan).diverged  # nothing was trained yet
-
-
-# Kept models.
 
 
 def test_snapshots_are_read_as_they_were_written_and_other_files_are_refused(digits, tmp_path):
@@ -239,9 +235,6 @@ def test_modules_of_snapshots_have_their_batch_normalization():
     assert sizes == {True}  # a file of its state has one model
 
 
-# Runs in which workers lie.
-
-
 @pytest.mark.parametrize("chosen", ["compiled", "loop"])
 def test_evaluations_are_of_the_workers_that_do_not_lie(chosen, digits):
     lies = {"attack": "noise", "lie_noise": 0.3, "liars": 2}
@@ -260,8 +253,7 @@ def test_evaluations_are_of_the_workers_that_do_not_lie(chosen, digits):
     scores = population.evaluate(*problem.test, workers=scored)
     assert last.workers_loss_mean == pytest.approx(np.mean(scores.worker_losses))
     assert last.consensus_loss == pytest.approx(scores.consensus_loss)
-    everyone = population.evaluate(*problem.test)
-    assert len(everyone.worker_losses) == 3
+    assert len(population.evaluate(*problem.test).worker_losses) == 3
 
 
 @pytest.mark.parametrize("method", ATTACKED)

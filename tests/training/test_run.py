@@ -10,7 +10,7 @@ import sys
 import pytest
 import running
 import torch
-from cases import cases
+from cases import cases, refused
 from click.testing import CliRunner
 from runs import PARTS, digits_run, files, interrupted, left, resumed, run_in, short_run, tiny
 
@@ -29,8 +29,7 @@ def test_snapshots_make_a_file_of_models(tmp_path):
     run(tiny(), tmp_path, tmp_path, snapshots=[2, "final"])
     assert json.loads((tmp_path / "run.json").read_text())["snapshots"] == [2, 30]
     message = "snapshots: step 31 is after the last step of least_squares-.*, 30; it must be 30 or"
-    with pytest.raises(UserError, match=message):
-        run(tiny(), tmp_path / "other", tmp_path, snapshots=[31])
+    refused(message, run, tiny(), tmp_path / "other", tmp_path, snapshots=[31])
     assert not (tmp_path / "other").exists()
 
 
@@ -99,8 +98,7 @@ def test_partial_files_of_a_killed_run_are_removed(tmp_path):
 
 def test_real_mnist_is_learned(mnist_root, tmp_path):
     spec = resolve({"dataset": "mnist", "method": "ngo", "epochs": 0.4, "eval_every": 0.4})
-    last = run(spec, tmp_path, mnist_root)
-    assert last.consensus_accuracy > 0.7
+    assert run(spec, tmp_path, mnist_root).consensus_accuracy > 0.7
 
 
 def test_a_record_says_which_run_it_was(tmp_path):
@@ -122,11 +120,6 @@ def test_a_record_says_which_run_it_was(tmp_path):
 # ``ngo train`` as a process: signals, and folders with results.
 
 
-def ngo_train(*options):
-    command = [sys.executable, "-m", "ngo", "train", *options]
-    return running.start(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
-
-
 def output(*options, code=0):
     """Standard output and standard error of a command that ends with ``code``."""
     result = CliRunner().invoke(main, ["train", *map(str, options)], prog_name="ngo")
@@ -138,10 +131,11 @@ def test_signals_to_the_command(tmp_path):
     """The same command three times: until SIGTERM, until SIGINT, and here to the end."""
     spec = short_run(epochs=4.0, eval_every=0.25)
     options = [*spec.flags(), "--device", "cpu", "--out", tmp_path / "pieces"]
+    command = [sys.executable, "-m", "ngo", "train", *options]
     run_in(spec, tmp_path / "whole")
     at = None
     for number in (signal.SIGTERM, signal.SIGINT):
-        process = ngo_train(*options)
+        process = running.start(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
         lines = [process.stderr.readline()]
         while not lines[-1].startswith("epoch"):
             lines.append(process.stderr.readline())

@@ -211,9 +211,6 @@ def test_a_run_is_current_if_it_is_whole_and_made_as_now(tmp_path):
     assert not run_folder.is_current(tmp_path / "none", spec, version, made_with)
 
 
-# Files of partitions.
-
-
 def test_a_damaged_partition_file_and_shares_that_only_a_draw_shows_are_refused(tmp_path, digits):
     spec = digits_run(partition="shards", shards=40)
     write(tmp_path / "p.parquet", [spec], tmp_path)
@@ -225,8 +222,7 @@ def test_a_damaged_partition_file_and_shares_that_only_a_draw_shows_are_refused(
     uneven = digits_run(partition="dirichlet", beta=0.05, workers=8)
     with pytest.raises(UserError, match="batch_size: 16 is larger than worker [0-9]+'s share of"):
         check_shares([digits_run(), uneven], tmp_path)
-    mnist = replace(uneven, dataset="mnist")
-    check_shares([digits_run(), mnist], tmp_path)
+    check_shares([digits_run(), replace(uneven, dataset="mnist")], tmp_path)
 
 
 def test_a_file_of_several_partitions_has_each_of_them(digits, tmp_path):

@@ -85,8 +85,7 @@ def test_a_step_is_the_methods_formula(least_squares, name, values):
         errors = z @ X[:, :, None] - y
         assert torch.allclose(losses, errors.square().mean((1, 2)), rtol=1e-4)
         G = 2 * (errors * z).mean(1)
-        new = expected(name, X, G, t, past)
-        assert torch.allclose(stepper.population.X, new, atol=1e-5)
+        assert torch.allclose(stepper.population.X, expected(name, X, G, t, past), atol=1e-5)
 
 
 def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
@@ -121,8 +120,7 @@ def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_s
     for _ in range(4):
         stepper.advance()
     assert [record.levelname for record in caplog.records] == ["WARNING"] * lines
-    V = float(synchronization_index(stepper.population.X))
-    assert (V > 0.001) == bool(lines)
+    assert (float(synchronization_index(stepper.population.X)) > 0.001) == bool(lines)
     for text in caplog.messages:
         assert re.match(r"method: gossip ended at V = .*, above v_threshold 0.001, in", text)
         assert "the step's graph does not connect all workers" in text
@@ -130,9 +128,6 @@ def test_gossip_that_ends_above_its_threshold_says_so_once(graph, lines, least_s
     caplog.clear()
     elsewhere._warn("as worker 0's process does")
     assert caplog.messages == []
-
-
-# Links fail and workers are away.
 
 
 def failing(data, **values):
@@ -201,8 +196,7 @@ def test_buffers_of_absent_workers_stay_as_they_are(monkeypatch, digits):
     def normalised(generator):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(784), nn.Linear(784, 10))
 
-    shape = MODELS["mnist_cnn"].input_shape
-    model = Model(normalised, input_shape=shape, task="classification")
+    model = Model(normalised, input_shape=MODELS["mnist_cnn"].input_shape, task="classification")
     monkeypatch.setitem(MODELS, "normalised", model)
     spec = digits_run(model="normalised", workers=N, **RATES)
     stepper = Stepper(spec, make_problem(spec, digits), steps=100, threads=1)

@@ -55,8 +55,7 @@ def test_a_run_stopped_at_every_step_is_the_run(values, tmp_path):
         with pytest.raises(Stopped, match=f"stopped at step {step} of {steps}; the same command"):
             run_in(spec, tmp_path / "pieces", progress=stop_at(step), **how)
         assert files(tmp_path / "pieces") == ["checkpoint.pt"]
-    told = run_in(spec, tmp_path / "pieces", **how)
-    assert told == [f"resuming at step {steps - 1} of {steps}"]
+    assert run_in(spec, tmp_path / "pieces", **how) == [f"resuming at step {steps - 1} of {steps}"]
     assert resumed(tmp_path / "pieces") == list(range(1, steps))
     assert left(tmp_path / "pieces") == left(tmp_path / "whole")
     assert files(tmp_path / "pieces") == files(tmp_path / "whole")

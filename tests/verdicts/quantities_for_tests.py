@@ -11,8 +11,7 @@ def end(rows, value="score"):
     """The value at the end of each seed's run."""
     if value not in rows:
         raise UserError(f"there is no column {value!r}")
-    last = rows.loc[rows.groupby("run")["step"].idxmax()]
-    return last.groupby("seed")[value].mean()
+    return rows.loc[rows.groupby("run")["step"].idxmax()].groupby("seed")[value].mean()
 
 
 def within(rows, limit):

@@ -270,8 +270,7 @@ def test_diverged_is_true_in_any_row(tmp_path, words):
     assert table["diverged"].tolist() == [True, True, False, False]
     assert "1 of 2 runs have diverged" in preview
     names = ",".join(f'"A-{k} - {name}"' for k in (0, 1) for name in ("acc", "diverged"))
-    chart = f"Step,{names}\n1,2,{{}},2,0\n2,3,{{}},2,0\n".format(*words)
-    write(tmp_path / "chart.csv", chart)
+    write(tmp_path / "chart.csv", f"Step,{names}\n1,2,{{}},2,0\n2,3,{{}},2,0\n".format(*words))
     table = imported(tmp_path / "chart.csv", "wandb")
     assert table["diverged"].tolist() == [True, True, False, False]
 
@@ -359,14 +358,12 @@ def test_links_are_not_followed(tmp_path):
 def test_a_last_row_that_was_cut_off_is_left_out_and_told(tmp_path, format, end, rows):
     write(tmp_path / "metrics.csv", "step,loss\n1,0.5\n" + end)
     if rows is None:
-        with pytest.raises(verdicts.UserError, match="the header has 2 fields, and row 2 has"):
-            imported(tmp_path, format)
+        refused("the header has 2 fields, and row 2 has", imported, tmp_path, format)
         return
     table, preview = import_logs([tmp_path], format)
     assert (len(table), "last row of metrics.csv, which was cut off" in preview) == (rows, rows < 2)
     write(tmp_path / "metrics.csv", "step,loss\n1\n2,0.5")
-    with pytest.raises(verdicts.UserError, match="and row 1 has 1"):
-        imported(tmp_path, format)
+    refused("and row 1 has 1", imported, tmp_path, format)
 
 
 @pytest.mark.parametrize("files", [1, 3])
@@ -377,10 +374,7 @@ def test_points_are_counted_while_logs_are_read(tmp_path, monkeypatch, files):
         write(tmp_path / f"r{k}" / "metrics" / "loss", "".join(lines))
     monkeypatch.setattr("verdicts.importers.MOST_BYTES", 2300)
     monkeypatch.setattr("verdicts.importers._tidy", lambda *all: pytest.fail("all were read"))
-    with pytest.raises(
-        verdicts.UserError, match=r"bytes of the table: 2[0-9]* is .* at most 2,300"
-    ):
-        import_logs([tmp_path], "mlflow")
+    refused(r"bytes of the table: 2[0-9]* is .* at most 2,300", import_logs, [tmp_path], "mlflow")
 
 
 def test_a_table_that_is_too_large_is_refused(tmp_path, monkeypatch):

@@ -21,8 +21,7 @@ IMPORT = ["import", "logs", "--as", "files", "--pattern", "{method}_seed{seed}.c
 
 
 def test_what_is_printed_and_written(tmp_path, capsys):
-    claims = write(tmp_path)
-    given = ["check", str(claims), "--tables", str(tmp_path), "--out", str(tmp_path / "o")]
+    given = ["check", str(write(tmp_path)), "--tables", str(tmp_path), "--out", f"{tmp_path}/o"]
     assert main(given) == 0
     out = capsys.readouterr().out
     assert "holds      faster: B is more accurate than A" in out
@@ -96,8 +95,7 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
         "sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", code, "check", write(tmp_path), "--tables", tmp_path]
-    out = running.finished(running.start(command))
-    assert "faster: B is more accurate than A" in out
+    assert "faster: B is more accurate than A" in running.finished(running.start(command))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -171,8 +169,7 @@ def write_logs(folder):
     (folder / "logs").mkdir()
     for method in ("a", "b"):
         for seed in (0, 1):
-            text = f"step,error\n0,{seed}.5\n"
-            (folder / f"logs/{method}_seed{seed}.csv").write_text(text)
+            (folder / f"logs/{method}_seed{seed}.csv").write_text(f"step,error\n0,{seed}.5\n")
 
 
 def test_an_import_into_a_pipe_writes_its_table(tmp_path):

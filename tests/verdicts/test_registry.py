@@ -3,6 +3,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+from cases import refused
 from foreign import CLAIMS, write
 from running import finished, start
 
@@ -31,8 +32,7 @@ def test_entries_have_names_and_definitions_and_the_nearest_is_told():
     registry.add("complete", 1)
     assert registry["ring"] is entry
     assert registry.definitions == {"ring": f"{__name__}:entry"}
-    with pytest.raises(UserError, match="topology: 'ring' is registered already; choose another"):
-        registry.add("ring", 2)
+    refused("topology: 'ring' is registered already; choose another", registry.add, "ring", 2)
     said = r"^topology: 'rign' is unknown; allowed: complete, ring. Did you mean 'ring'\?$"
     with pytest.raises(UserError, match=said):
         registry["rign"]
@@ -92,5 +92,4 @@ def test_a_claim_is_about_a_quantity_of_ones_own(tmp_path, mine, capsys):
 def test_what_cannot_be_imported_is_one_line(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("1 / 0")
-    with pytest.raises(UserError, match=rf"^import: '{name}' can't be imported: [^\n]*$"):
-        load_plugin(name)
+    refused(rf"^import: '{name}' can't be imported: [^\n]*$", load_plugin, name)

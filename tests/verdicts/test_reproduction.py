@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from cases import cases
+from cases import cases, refused
 from scipy import stats
 
 from verdicts.cli import main
@@ -152,8 +152,7 @@ def test_one_more_run_of_ours_lies_inside_in_95_percent_and_is_seldom_not_reprod
     draws = [runs(seeds=9, draw=draw).assign(draw=draw) for draw in range(150)]
     whole = pd.concat(draws, ignore_index=True)
     one, rest = whole[whole["seed"] == 8], whole[whole["seed"] < 8]
-    keys = ["draw", "data", "method", "value"]
-    found = reproduce(rest, one[keys], gaps=GAPS, by=["draw"])
+    found = reproduce(rest, one[["draw", "data", "method", "value"]], gaps=GAPS, by=["draw"])
     assert found.frame["inside"].mean() == pytest.approx(0.95, abs=0.02)
     answers = [part.answer()[0] for _, part in found.parts()]
     refused = sum(told in (NOT_REPRODUCED, IN_GAPS) for told in answers)
@@ -190,8 +189,7 @@ def test_without_an_answer_to_each_number_it_is_reproduced_in_part():
     assert alone.of(LEVEL)["verdict"].to_list()[2:] == [NOT_RUN, NOT_RUN]
     assert alone.answer()[0] == IN_PART
     assert "Without a run (2): data=y, method=a; data=y, method=b" in str(alone)
-    none = reproduce(measured, printed(apart=["", "", "fitted", ""]))
-    assert none.answer()[0] == REPRODUCED
+    assert reproduce(measured, printed(apart=["", "", "fitted", ""])).answer()[0] == REPRODUCED
 
 
 def test_runs_without_a_value_and_seeds_that_a_gap_lacks_are_told():
@@ -213,8 +211,7 @@ def test_runs_without_a_value_and_seeds_that_a_gap_lacks_are_told():
 def test_units_are_converted_where_they_are_stated_and_else_asked_for():
     shares = runs().assign(value=lambda rows: rows["value"] / 100)
     for rows, given in ((shares, printed()), (runs(), printed((0.7, 0.72, 0.5, 0.505)))):
-        with pytest.raises(UserError, match="one side may be in percent"):
-            reproduce(rows, given)
+        refused("one side may be in percent", reproduce, rows, given)
         assert reproduce(rows, given, unit="nats").answer()[0] == NOT_REPRODUCED
     texts = printed(("70.0%", "72.0", "50.0", "50.5"))
     for found in (reproduce(shares, texts), reproduce(shares, printed(unit="%"))):
@@ -229,8 +226,7 @@ def test_units_are_converted_where_they_are_stated_and_else_asked_for():
 
 def test_an_interval_ends_at_the_scale_and_a_wide_one_tells_nothing():
     measured = runs((97, 96, 60, 50), noise=3).assign(value=lambda of: of["value"].clip(upper=100))
-    wide = reproduce(measured, printed((97.0, 96, 60, 50)), unit="%")
-    rows = wide.of(LEVEL)
+    rows = reproduce(measured, printed((97.0, 96, 60, 50)), unit="%").of(LEVEL)
     assert rows["high"].max() == 100
     assert (rows["high"] - rows["low"])[2:].min() > 20
     assert rows["verdict"].to_list()[2:] == [CANNOT_TELL] * 2
@@ -244,8 +240,7 @@ def test_names_that_look_like_nothing_are_names(tmp_path):
     measured = [f"{cell},{k},{cells[cell] + k - 1}" for cell in cells for k in range(3)]
     numbers = [f"{cell},{value}" for cell, value in cells.items()]
     for name, header, rows in (("runs", "seed,value", measured), ("printed", "value", numbers)):
-        text = "\n".join([f"data,method,{header}", *rows, ""])
-        (tmp_path / f"{name}.csv").write_text(text)
+        (tmp_path / f"{name}.csv").write_text("\n".join([f"data,method,{header}", *rows, ""]))
     found = reproduce(tmp_path / "runs.csv", tmp_path / "printed.csv", gaps=("method", "None"))
     assert str(found).startswith("Reproduced: 4 of 4 printed numbers and 2 of 2 gaps lie inside")
 
@@ -352,8 +347,7 @@ def command(folder, *more, printed="printed.csv", measured="runs.csv"):
 
 
 def test_the_command_writes_a_page_with_its_picture_and_all_rows(files, monkeypatch):
-    evil = PRINTED.replace("x,", "<script>,").replace("y,", "|`y,")
-    (files / "evil.csv").write_text(evil)
+    (files / "evil.csv").write_text(PRINTED.replace("x,", "<script>,").replace("y,", "|`y,"))
     frame = runs().drop(columns="setting").replace({"x": "<script>", "y": "|`y"})
     frame.to_csv(files / "runs.csv", index=False)
     given = ["--gaps", "method=a", "--by", "data", "--out", f"{files / 'out'}"]

@@ -91,5 +91,4 @@ def test_files_are_written_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UserError, match=r"^out: '.*out': No space left on device\.$"):
         write_together(tmp_path / "out", {"a.txt": "new", "b.txt": "new"}, [])
-    found = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
-    assert found == contents
+    assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == contents

@@ -19,17 +19,12 @@ from ngo.training.learning_problem import make_problem
 from ngo.virtual.asynchronous_stepper import AsynchronousStepper
 
 RANDOM = {"clock": "asynchronous", "speed": "log_normal", "latency": 0.3}
-
-
 PHASES = {"schedule": "phases", "second_phase": 0.4, "second_topology": "complete"}
 PHASES |= {"second_gamma": 0.2}
 
 
-# Asynchronous runs, one event after another: slow, and written for no speed at all.
-
-
 class EventByEvent:
-    """A run on links without queues. Two events never have the same time."""
+    """A run on links without queues, one event after another: slow. No two have the same time."""
 
     def __init__(self, spec, problem):
         self.spec, n = spec, spec.workers
@@ -251,8 +246,7 @@ def test_a_worker_that_leaves_for_good_keeps_its_model(digits, tmp_path):
     spec = digits_run(clock="asynchronous", churn="churn_trace", churn_file=str(path))
     rows, population = trained(spec, digits)
     problem = make_problem(spec, digits)
-    untouched = AsynchronousStepper(spec, problem, [1]).population.X
-    assert torch.equal(population.X[2], untouched[2])
+    assert torch.equal(population.X[2], AsynchronousStepper(spec, problem, [1]).population.X[2])
     assert rows[-1].virtual_seconds == pytest.approx(22 * 4 / 3, abs=1)
     assert rows[-1].messages < 22 * 8
 

@@ -99,8 +99,7 @@ def test_all_messages_are_used_once_and_none_is_used_twice():
     window = events.window(500)
     sent = list(zip(window.source, [window.worker[k] for k in window.user], strict=True))
     assert len(set(sent)) == len(sent)
-    waiting = sum(1 for _ in events.wires.live())
-    assert len(sent) + waiting == events.wires.messages == 500
+    assert len(sent) + sum(1 for _ in events.wires.live()) == events.wires.messages == 500
     assert set(window.self_weights) == {0.5}
 
 
@@ -108,8 +107,7 @@ def test_pairs_meet_at_random_neighbours_only_and_not_without_their_messages():
     window = simulation(method="ad_psgd", workers=5, speed="log_normal").window(500)
     met = {(i, j) for i, j in zip(window.worker, window.partner, strict=True)}
     assert met == {(i, (i + s) % 5) for i in range(5) for s in (-1, 1)}
-    counts = np.unique(window.partner, return_counts=True)[1]
-    assert counts.min() > 70
+    assert np.unique(window.partner, return_counts=True)[1].min() > 70
     # A worker is in one pair at a time.
     place = {}
     for k in range(500):
@@ -187,8 +185,7 @@ def test_times_are_the_max_plus_recursion():
 def test_messages_queue_on_both_sides():
     """On a star, five messages of a second each leave its centre, and reach it, in turn."""
     each = times(workers=6, bandwidth=100.0)
-    W = TOPOLOGIES["star"].matrix(6)
-    assert take(each, W, 1) == [6.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert take(each, TOPOLOGIES["star"].matrix(6), 1) == [6.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     each = times(workers=3, bandwidth=100.0, slow_workers=1, slow_factor=1.5)
     # Worker 0 sends from 1.5 to 3.5. The others send from 1 to 3, both first to worker 0.
     assert take(each, TOPOLOGIES["complete"].matrix(3), 1) == [3.0, 3.5, 4.0]

@@ -50,8 +50,7 @@ def test_a_tier_keeps_its_results_and_shares_its_runs(copy):
     copy.snakemake("table1", **how)
     assert copy.trained() == trained
     assert copy.artefacts() == before
-    table = pd.read_csv(copy.root / "results/other/tables/table1.csv")
-    assert set(table["tier"]) == {"other"}
+    assert set(pd.read_csv(copy.root / "results/other/tables/table1.csv")["tier"]) == {"other"}
     for log in ("other/notebooks/table1.log", "other/aggregate/table1.log"):
         assert (copy.root / "logs" / log).exists()
     assert "Nothing to be done" in copy.snakemake("-n", *TARGETS)
@@ -83,8 +82,7 @@ def test_a_killed_snakemake_goes_on_where_it_was_and_ends_with_the_same_bytes(ma
     killed = other.start(*command)
     running.awaited(other.trained, killed)
     killed.send_signal(signal.SIGSTOP)  # it holds its lock, however short its jobs are
-    second = other.snakemake(*command, code=1)
-    assert_one_line(second, "another process is working in this folder")
+    assert_one_line(other.snakemake(*command, code=1), "another process is working in this folder")
     killed.kill()
     running.ended(killed)
     first = other.trained()

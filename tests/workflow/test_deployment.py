@@ -41,8 +41,7 @@ def stand_in(tmp_path, monkeypatch):
 
 def test_jobs_run_in_the_environment_with_the_code_of_the_repository(stand_in):
     snakemake(REPOSITORY, "--directory", stand_in, "fig3", "--sdm", "conda")
-    calls = (stand_in / "calls").read_text()
-    assert calls.count("env create") == 1
+    assert (stand_in / "calls").read_text().count("env create") == 1
     installed = (stand_in / "installed").read_text().strip()
     assert installed == f"-m pip install --no-deps --editable {REPOSITORY}"
     jobs = [line.split(" ", 1) for line in (stand_in / "jobs").read_text().splitlines()]

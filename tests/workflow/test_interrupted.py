@@ -113,8 +113,7 @@ def test_disturbed_in_three_ways_one_after_another(tmp_path, undisturbed, monkey
     def failed(process: subprocess.Popen) -> str:
         """What it said; whatever is there is as in the undisturbed run."""
         out = finished(process, code=1)
-        there = contents(clone.root)
-        assert there.items() <= undisturbed.items()
+        assert contents(clone.root).items() <= undisturbed.items()
         assert not list(clone.root.glob(f"results/**/{PARTIAL}*"))
         return out
 

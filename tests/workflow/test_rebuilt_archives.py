@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from clone import REPOSITORY
-from good_archive import CLAIMS, FINDINGS, good_archive
+from finished_runs import CLAIMS, FINDINGS, good_archive
 from running import finished, start
 
 from ngo.pipeline.archives.archive import read_archive

@@ -115,8 +115,7 @@ def test_damaged_results_are_made_again_with_the_same_bytes(copy):
         (copy.root / path).write_bytes(flipped((copy.root / path).read_bytes()))
         out = copy.snakemake(target, code=1, within=120)
         gone = "It is removed, and made again when it is needed."
-        told = f"ngo: table: '{path}' is damaged: .* {gone}"
-        assert re.search(told, out), out
+        assert re.search(f"ngo: table: '{path}' is damaged: .* {gone}", out), out
         assert not (copy.root / path).exists()
         copy.snakemake(target)
         assert without_date(copy.root / path) == content
@@ -146,8 +145,7 @@ def test_a_campaign_that_stops_goes_on_from_its_archive(copy):
     before = files(copy)
     for name in ("results", ".snakemake", "logs"):
         shutil.rmtree(copy.root / name)
-    content = (copy.root / "part.tar").read_bytes()
-    (copy.root / "broken.tar").write_bytes(content[:-1])
+    (copy.root / "broken.tar").write_bytes((copy.root / "part.tar").read_bytes()[:-1])
     assert_one_line(copy.ngo("restore", "broken.tar", code=2), r"broken.tar' is refused: ")
     assert f"{RUNS} runs restored; " in copy.ngo("restore", "part.tar")
     assert files(copy) == before

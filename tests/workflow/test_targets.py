@@ -123,8 +123,7 @@ def test_jobs_do_not_share_a_gpu_unless_told(tmp_path, told, at_once):
     clone = Clone(tmp_path / "ngo")
     with (clone.root / "src/ngo/common/devices.py").open("a") as file:
         file.write(RECORDER)
-    compare = [{"method": "ngo", "topology": "ring"}]
-    own = {"settings": ["tiny"], "compare": compare}
+    own = {"settings": ["tiny"], "compare": [{"method": "ngo", "topology": "ring"}]}
     overlay = {"device": "auto", "seeds": 3, "seeds_per_job": 1, "training": {"own": own}}
     (clone.root / "gpu.yaml").write_text(yaml.safe_dump(overlay))
     clone.snakemake(

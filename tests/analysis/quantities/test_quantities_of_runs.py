@@ -67,8 +67,7 @@ def test_gamma_is_chosen_by_held_out_accuracy_at_the_budget():
     for gamma, curve in curves.items():
         own = points(*curve, bytes=1000)
         runs.append(evaluations(own, method="ngo", gamma=gamma, diverged=gamma == 2))
-    rows = table(*runs)
-    found = difference_at_bytes(rows, EVERY, RARE, choose=["gamma"])
+    found = difference_at_bytes(table(*runs), EVERY, RARE, choose=["gamma"])
     assert found.numbers.tolist() == pytest.approx([50 - 60])
 
 
@@ -189,8 +188,7 @@ def test_samples_and_classes_of_workers_and_batches_of_a_step():
 
 
 def spectra(*rows):
-    names = ["topology", "n", "u", "draws", "degree", "spectral_gap"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=["topology", "n", "u", "draws", "degree", "spectral_gap"])
 
 
 FOUR = spectra(
@@ -223,8 +221,7 @@ def test_degrees_of_random_graphs():
     both = pd.concat([FOUR, SIXTEEN])
     assert measured.random_degrees(both, "u(n-1)")["met"].tolist() == [True, True]
     assert measured.random_degrees(both, "un")["met"].tolist() == [False, False]
-    few = both.assign(draws=5)
-    assert measured.random_degrees(few, "un")["met"].all()
+    assert measured.random_degrees(both.assign(draws=5), "un")["met"].all()
     refused("form: 'nu' is unknown; allowed: u\\(n-1\\), un", measured.random_degrees, both, "nu")
 
 
@@ -329,8 +326,7 @@ def test_the_time_to_a_target_is_linear_between_evaluations():
     timed = [row | own for row, own in zip(rows, more, strict=True)]
     assert value(timed, {"virtual_seconds_to_accuracy": 70}) == pytest.approx(15)
     assert value(timed, {"joules_to_loss": 0.75}) == pytest.approx(300)
-    with pytest.raises(UserError, match="joules: not all of these runs have it"):
-        value(rows, {"joules_to_accuracy": 70})
+    refused("joules: not all of these runs have it", value, rows, {"joules_to_accuracy": 70})
 
 
 def curve(*accuracies):

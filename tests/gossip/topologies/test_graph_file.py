@@ -36,8 +36,7 @@ def matrix(path, n=4, directed=False):
 
 @pytest.mark.parametrize("ending", [".edgelist", ".graphml", ".gml"])
 def test_each_format_gives_the_graph(tmp_path, ending):
-    path = written(tmp_path, ending, PATH)
-    assert torch.equal(matrix(path), mixing_of(4, PATH.edges).dense())
+    assert torch.equal(matrix(written(tmp_path, ending, PATH)), mixing_of(4, PATH.edges).dense())
     circle = nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
     expected = TOPOLOGIES["directed_ring"].matrix(4).dense()
     expected[:, 0] = torch.tensor([1, 1, 1, 0]) / 3
@@ -78,8 +77,7 @@ def test_a_wrong_file_is_a_line_before_the_run(tmp_path, name, text, message):
 def test_edge_lists_of_other_programs_give_the_graph(tmp_path, text):
     """Columns by commas, semicolons or tabs; headers, quotes, and numbers as NumPy writes them."""
     (tmp_path / "a.edgelist").write_text(text, encoding="utf-8")
-    expected = mixing_of(4, PATH.edges).dense()
-    assert torch.equal(matrix(str(tmp_path / "a.edgelist")), expected)
+    assert torch.equal(matrix(str(tmp_path / "a.edgelist")), mixing_of(4, PATH.edges).dense())
 
 
 def test_directions_must_be_those_of_the_topology(tmp_path):
@@ -122,6 +120,5 @@ def test_a_gml_file_need_not_say_that_it_has_parallel_edges(tmp_path):
 def test_nodes_are_sorted(nodes):
     path = nx.empty_graph([nodes[k] for k in (2, 0, 3, 1)])
     path.add_edges_from(pairwise(nodes))
-    graph = numbered(path, "key: it")
-    assert sorted(map(sorted, graph.edges)) == [[0, 1], [1, 2], [2, 3]]
+    assert sorted(map(sorted, numbered(path, "key: it").edges)) == [[0, 1], [1, 2], [2, 3]]
     assert in_order(path) == nodes

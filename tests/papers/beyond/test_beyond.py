@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refused
 from figure_files import drawn, functions, made
 from made_up import by_gamma, combinations, rounds
 from runs import digits_run
@@ -16,11 +17,8 @@ from ngo.data.heterogeneity import hellinger_to_global
 from ngo.data.partition import samples_by_class
 from ngo.training.partition_file import write
 from ngo.training.spec_checks import draw
-from verdicts.registry import UserError
 
 pytestmark = [pytest.mark.usefixtures("house_style"), pytest.mark.filterwarnings("error")]
-
-
 N, ROW, STEPS = 4, 1000.0, np.arange(0, 101, 20)
 CASES = {
     "linear, ring": {"method": "gossip", "topology": "ring", "p": 1.0, "messages": 8},
@@ -94,8 +92,7 @@ def test_the_figure_and_the_table_of_methods_are_saved(tmp_path):
     assert rows.loc[("momentum", "capped"), "Gain"].startswith("+5.00")
     assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4 of 0.2, 0.4"]
     assert rows.loc[("centralized", "–"), ["Best p", "Sent"]].tolist() == ["–", "1.0 MB"]
-    saved = pd.read_csv(tmp_path / "tables/methods.csv")
-    assert len(saved) == len(printed) == 20
+    assert len(pd.read_csv(tmp_path / "tables/methods.csv")) == len(printed) == 20
 
 
 NETWORKS = {"near": NetworkModel(0, 1e9, 1), "far": NetworkModel(0.5, 2000, 0)}
@@ -118,8 +115,7 @@ def test_the_figure_and_the_table_of_price_are_saved(tmp_path):
 
 
 def test_a_config_without_a_network_is_refused():
-    with pytest.raises(UserError, match="network: the config names none"):
-        drawn("beyond/price", prices(), {}, 0.5)
+    refused("network: the config names none", drawn, "beyond/price", prices(), {}, 0.5)
 
 
 def test_each_case_has_its_costs_at_its_best_gamma():

@@ -59,8 +59,7 @@ def tables(**more):
         "liars": {"attack": "noise", "liars": 1},
         "many_workers": {"workers": 64},
     }
-    plain = {name: runs("gossip", "ngo", **facts.get(name, {})) for name in SETTINGS}
-    return {**plain, **more}
+    return {**{name: runs("gossip", "ngo", **facts.get(name, {})) for name in SETTINGS}, **more}
 
 
 def rows_of(setting, metrics):
@@ -117,8 +116,7 @@ def test_budgets_are_equal_where_bytes_or_seconds_are():
 
 
 def test_a_row_for_each_setting_and_method_with_the_setting_in_numbers():
-    iid = runs("centralized", "gossip", "ngo", "extra")
-    made = executed("board/matrix", **tables(iid=iid))
+    made = executed("board/matrix", **tables(iid=runs("centralized", "gossip", "ngo", "extra")))
     numbers = made["numbers"]
     assert len(numbers) == len(SETTINGS) * len(board.METHODS)
     assert list(numbers)[:17] == [

@@ -111,9 +111,6 @@ def test_the_panels_show_medians_and_their_speed_up():
     assert right.get_title() == "(b) speed-up over one worker"
 
 
-PARTS = ("course", "ends", "times", "gain")
-
-
 def test_each_size_has_its_curves_and_each_case_its_steps_to_the_target():
     figure, shown = drawn("figS3", made_up.graphs_of_sizes(), 0.3)
     curves = panel(figure, "$n = 16$")
@@ -131,7 +128,7 @@ def test_runs_of_several_sizes_at_equal_steps():
     small = rows["workers"] == 4
     rows.loc[small, "step"] *= 2  # twice as many steps
     shown = numbers("figS3", rows, target_accuracy=0.3)
-    course, ends, times, gain = (part(shown, name) for name in PARTS)
+    course, ends, times, gain = (part(shown, name) for name in ("course", "ends", "times", "gain"))
     assert set(shown["steps"]) == {20}
     assert course["step"].max() == 20
     key = ["method", "topology", "workers"]
@@ -145,13 +142,8 @@ def test_runs_of_several_sizes_at_equal_steps():
     assert times["gossip", "ring", 16] == pytest.approx(5)
 
 
-def correlations(runs):
-    """The numbers of the only data set and partition."""
-    return numbers("figS4", runs).iloc[0]
-
-
 def test_the_pooled_correlation_differs_from_that_within_a_seed():
-    actual = correlations(made_up.levels())
+    actual = numbers("figS4", made_up.levels()).iloc[0]  # the only data set and partition
     ends = made_up.levels().query("step == 20")
     r = np.corrcoef(np.log(ends["V"]), ends["consensus_accuracy"])[0, 1]
     assert actual["pearson"] == pytest.approx(r)
@@ -161,9 +153,6 @@ def test_the_pooled_correlation_differs_from_that_within_a_seed():
     assert math.isnan(actual["within_seed_low"])  # straight lines leave no interval
     assert actual["seeds"] == 3
     assert actual["runs"] == 18
-
-
-TARGETS = {"early": 50, "late": 80}
 
 
 def test_the_panels_show_steps_and_speed_up():
@@ -180,7 +169,7 @@ def test_the_panels_show_steps_and_speed_up():
 def test_a_run_that_never_gets_there_is_no_point():
     lost = made_up.speeding_up()
     short = (lost["method"] == "ngo") & (lost["seed"] == 2) & (lost["step"] > 10)
-    actual = steps_to_targets(lost[~short], TARGETS)
+    actual = steps_to_targets(lost[~short], {"early": 50, "late": 80})
     late = actual[(actual["target"] == "late") & (actual["method"] == "ngo")]
     late = late[late["workers"] == 2].set_index("seed")
     assert late["steps"].tolist() == pytest.approx([20, 20, math.inf])
@@ -195,16 +184,13 @@ def test_a_run_that_never_gets_there_is_no_point():
     assert [kept["speedup_low"], kept["speedup_high"]] == pytest.approx([2, 2])
 
 
-fig2 = functions("fig2")
-
-
 def test_fig2_takes_no_runs_that_differ_otherwise_for_seeds():
     with pytest.raises(UserError, match="dataset, method, topology and seed alone.* r0, r1;"):
         drawn("fig2", made_up.aligned().assign(seed=0))
 
 
 def test_means_are_over_seeds_and_v_is_geometric():
-    actual = fig2.alignment(made_up.aligned(), "cosine")
+    actual = functions("fig2").alignment(made_up.aligned(), "cosine")
     workers, mean = actual["workers"], actual["mean"]
     assert workers["V"].tolist() == pytest.approx([0, 2**0.5, 4 * 2**0.5])
     assert workers["mean"].tolist() == pytest.approx([1.01, 0.51, 1 / 3 + 0.01])

@@ -64,8 +64,7 @@ def test_effects_are_sorted_with_the_values_that_decide(drawn):
     assert own["effect"].is_monotonic_increasing
     assert np.allclose(np.abs(own["effect"] - np.sign(own["effect"]) * 3 + 1), 0, atol=0.2)
     assert set(own["first"]) == {"gamma"}
-    gammas = own["first_value"].astype(float)
-    assert ((own["side"] == 1) == (gammas < 0.3)).all()
+    assert ((own["side"] == 1) == (own["first_value"].astype(float) < 0.3)).all()
     assert (own["rule_says"] == (own["side"] == 1)).mean() > 0.9
 
 
@@ -97,8 +96,7 @@ def test_the_table_tells_what_decides(drawn):
 
 
 def test_without_universes_there_is_nothing_to_draw(house_style):
-    nothing = executed("multiverse", {}, claims=CLAIMS)
-    assert nothing["printed"]["multiverse_verdicts"].empty
+    assert executed("multiverse", {}, claims=CLAIMS)["printed"]["multiverse_verdicts"].empty
 
 
 TABLE1 = REPOSITORY / "config/reference/table1_classification.csv"
@@ -146,8 +144,7 @@ def test_the_nearest_is_chosen_by_half_of_the_cells_and_confirmed_by_the_others(
 def test_a_choice_by_chance_is_not_confirmed():
     """One half is met exactly, the other is ten points off."""
     cells = {cell: value + 10 * (cell == ("ring", "ngo")) for cell, value in PRINTED.items()}
-    drawn = nearest([0.0, 30.0], cells)
-    first, second = drawn["numbers"]["nearest_setting"].to_dict("records")
+    first, second = nearest([0.0, 30.0], cells)["numbers"]["nearest_setting"].to_dict("records")
     assert first["distance_chosen"] == pytest.approx(0, abs=1e-9)
     assert first["distance_confirmed"] == pytest.approx(10 / np.sqrt(3))
     assert second["distance_confirmed"] == pytest.approx(0, abs=1e-9)

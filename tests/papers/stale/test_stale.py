@@ -72,8 +72,7 @@ def test_the_figure_and_the_table_are_saved(tmp_path):
     assert equal["Workers"].startswith("66.6 ±")
     assert equal[["Mean model: best γ", "Workers: best γ"]].tolist() == ["1", "2"]
     # 10 s are two of its ten steps.
-    slow = rows.loc[("one worker 10 × slower", "NGO, waiting"), "Mean model"]
-    assert slow.startswith("16.3")
+    assert rows.loc[("one worker 10 × slower", "NGO, waiting"), "Mean model"].startswith("16.3")
     assert rows.loc[("workers leave and come", "push-sum"), "Mean model: best γ"] == "–"
     caption = (tmp_path / "tables/stale_best.md").read_text().partition("\n")[0]
     assert "γ in 44 of 44 rows" in caption

@@ -249,6 +249,5 @@ def test_an_archive_may_have_the_registration_of_its_claims(plugged):
     text = yaml.safe_dump({"claims": {"1": [form]}}).encode()
     archive = Archive("a.tar", {**changed(plugged), REGISTERED: text})
     with archived_plan(archive, trusted=False, tell=print) as planned:
-        found = read_registration(registration_path(planned.claims))
-        (entry,) = found["1"]
+        (entry,) = read_registration(registration_path(planned.claims))["1"]
         assert (entry.form, entry.date.day) == ("0" * 64, 22)

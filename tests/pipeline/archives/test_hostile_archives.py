@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
+from cases import refused
 from click.testing import CliRunner
 from conftest import REPOSITORY
-from good_archive import good_archive
+from finished_runs import good_archive
 from pyarrow import parquet
 
 from ngo.cli import cli
@@ -232,8 +233,7 @@ def test_only_a_regular_file_of_an_allowed_size_is_read(tmp_path):
         file.truncate(2**31)
     with pytest.raises(UserError, match=r"a.tar' has 2,147,483,648 bytes; at most 134,217,728"):
         read_archive(tmp_path / "a.tar")
-    with pytest.raises(UserError, match="'/dev/zero' can't be read: it is not a regular file"):
-        read_archive("/dev/zero")
+    refused("'/dev/zero' can't be read: it is not a regular file", read_archive, "/dev/zero")
 
 
 def test_a_reading_that_takes_too_long_or_ends_its_process_is_refused(good, tmp_path, monkeypatch):
@@ -245,8 +245,7 @@ def test_a_reading_that_takes_too_long_or_ends_its_process_is_refused(good, tmp_
     (tmp_path / "python").write_text("#!/bin/sh\nkill -SEGV $$\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(limits.sys, "executable", str(tmp_path / "python"))
-    with pytest.raises(UserError, match=r"is refused: it can't be read: it ended the process"):
-        read_archive(tmp_path / "a.tar")
+    refused(r"is refused: it can't be read: it ended the process", read_archive, tmp_path / "a.tar")
 
 
 def test_the_largest_archive_of_the_project_is_read_with_room():

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from cases import refused
 from finished_runs import CAMPAIGN, campaign, made_up_run
 from runs import contents
 from two_figures import ngo
@@ -47,8 +48,7 @@ def test_it_is_unpacked_into_a_folder_with_the_tables_of_its_runs(shipped, there
     assert unpack(read, planned, tmp_path / "shipped") == folder
     (folder / table).write_bytes(b"other")
     message = "figS6.parquet' has been changed since it was unpacked .expected sha256 .*, found"
-    with pytest.raises(UserError, match=message):
-        unpack(read, planned, tmp_path / "shipped")
+    refused(message, unpack, read, planned, tmp_path / "shipped")
 
 
 def test_an_archive_of_runs_alone_has_nothing_to_rebuild(shipped, there, tmp_path):
@@ -147,8 +147,7 @@ def test_a_campaign_may_gain_seeds_lose_runs_and_need_models(own, tmp_path):
 
 def test_nothing_is_written_while_the_workflow_runs(own, tmp_path):
     lock = exclusive_lock(stage.LOCK)
-    with pytest.raises(UserError, match="another process is working in this folder"):
-        restore(own[0])
+    refused("another process is working in this folder", restore, own[0])
     lock.release()
     assert not RUNS.exists()
     assert len(restore(own[0])[0][stage.RESTORED]) == 4
@@ -187,8 +186,7 @@ def finish(*specs, **record):
 def test_more_finished_runs_give_an_archive_of_all(unfinished, tmp_path):
     configs, planned = unfinished
     first, second, *rest = planned.runs.values()
-    with pytest.raises(UserError, match="none of the 4 runs of the config is finished here"):
-        collect_finished(configs)
+    refused("none of the 4 runs of the config is finished here", collect_finished, configs)
     finish(first, second)
     members, counts = collect_finished(configs)
     assert " ".join(counts) == "runs of the config packed of another results version not finished"

@@ -108,14 +108,12 @@ def test_other_names_records_that_do_not_fit_and_absent_runs_are_found(own):
     runs.pop(run)
     about = {**json.loads(own[ABOUT]), "artefacts": ["own"]}
     less = {**own, **packed(runs.values()), ABOUT: json.dumps(about).encode()}
-    out = unmade(less)
-    assert f"FAIL  runs: {run} is not in the archive" in out
+    assert f"FAIL  runs: {run} is not in the archive" in unmade(less)
 
 
 def test_runs_that_can_not_be_drawn_are_counted(own, monkeypatch):
     runs = Archive("own.tar", own).runs.values()
-    shortest = min(run.seconds for run in runs)
-    out = verified(own, "--seed", 0, "--longest", shortest)
+    out = verified(own, "--seed", 0, "--longest", min(run.seconds for run in runs))
     assert "3 of 4 runs could not be drawn: longer than --longest" in out
     assert "1 of 1 runs retrained" in out
     monkeypatch.setattr("ngo.pipeline.archives.finished_runs.results_version", lambda spec: "0")
@@ -133,8 +131,7 @@ def kept_times(table):
 
 
 def test_forged_tables_rows_of_no_case_and_missing_rows_are_found(own):
-    members = forged_table(own, THEORY, kept_times)
-    out = verified(members, "--claim", "time", "--seed", 0, code=1)
+    out = verified(forged_table(own, THEORY, kept_times), "--claim", "time", "--seed", 0, code=1)
     assert "FAIL  theory_theory: kind bounds: measured at row " in out
     assert "claim time rests on 2 cases of theory_theory" in out
     more = forged_table(own, SPECTRA, lambda table: table.replace({"n": {6: 7}}))

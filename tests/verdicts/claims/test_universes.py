@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refused
 from foreign import UNIVERSES, write_universes
 
 import verdicts
@@ -161,5 +162,4 @@ def test_rows_without_the_name_of_a_universe_are_refused(tmp_path):
     rows = pd.read_csv(tmp_path / "runs.csv").astype({"universe": object})
     rows.loc[4, "universe"] = None
     rows.to_csv(tmp_path / "runs.csv", index=False)
-    with pytest.raises(verdicts.UserError, match=r"^claims.over-settings: a row has no universe.$"):
-        verdicts.check(path, tmp_path)
+    refused(r"^claims.over-settings: a row has no universe.$", verdicts.check, path, tmp_path)

@@ -140,6 +140,5 @@ def test_the_first_run_is_the_first_of_a_claims_rows(tmp_path):
     found = read_claims(write(tmp_path / "c.yaml", claims))
     started = [DAYS[3].isoformat(), DAYS[1].isoformat(), DAYS[5].isoformat(), None]
     tables = {"t": pd.DataFrame({"p": [1, 2, 1, 1], "started": started})}
-    first = {"a": DAYS[3], "b": DAYS[1], "pool": DAYS[1]}
-    assert registration.first_runs(found, tables) == first
+    assert registration.first_runs(found, tables) == {"a": DAYS[3], "b": DAYS[1], "pool": DAYS[1]}
     assert registration.first_runs(found, {"t": tables["t"].drop(columns="started")}) == {}

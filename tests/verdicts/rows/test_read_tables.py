@@ -18,14 +18,12 @@ CSV = "method,seed,score\nA,0,70.5\nB,1,73.25\n"
 
 
 def test_parquet_and_csv_give_the_same_verdicts(tmp_path):
-    rows = verdicts.check(write(tmp_path), tmp_path)
-    table = verdicts.as_table(rows)
+    table = verdicts.as_table(verdicts.check(write(tmp_path), tmp_path))
     pd.read_csv(tmp_path / "scores.csv").to_parquet(tmp_path / "scores.parquet")
     with pytest.raises(verdicts.UserError, match="scores.parquet and scores.csv are both there"):
         verdicts.check(tmp_path / "claims.yaml", tmp_path)
     (tmp_path / "scores.csv").unlink()
-    again = verdicts.as_table(verdicts.check(tmp_path / "claims.yaml", tmp_path))
-    assert again.equals(table)
+    assert verdicts.as_table(verdicts.check(tmp_path / "claims.yaml", tmp_path)).equals(table)
 
 
 def test_tables_that_cannot_be_read_are_named(tmp_path):

@@ -186,8 +186,7 @@ def test_what_two_tables_share_occurs_once_and_runs_of_one_name_are_kept():
     assert len(joined(measured, ("one", "two"))) == 2
     refused("there is no table 'on'", joined, tables, ("on",))
     digits = ROWS[["run", "step", "topology"]].assign(dataset="digits", score=1.0)
-    letters = digits.assign(dataset="letters", score=2.0)
-    rows = joined({"t": digits, "u": letters}, ("t", "u"))
+    rows = joined({"t": digits, "u": digits.assign(dataset="letters", score=2.0)}, ("t", "u"))
     assert selected(rows, {"dataset": "letters"})["score"].tolist() == [2, 2, 2, 2]
     assert len(joined({"t": digits, "u": digits.assign(topology=None)}, ("t", "u"))) == 7
     assert len(joined({"t": digits, "u": digits.iloc[::-1]}, ("t", "u"))) == 4

@@ -92,18 +92,14 @@ def test_the_page_has_what_is_simulated():
         assert np.nanmax(far / errors) < 4.5, row
 
 
-def form_of(name, noise="normal"):
-    (found,) = (form for form in FORMS if (form.name, form.noise) == (name, noise))
-    return found
-
-
 def test_rules_of_others_answer_what_they_say_and_more_values_win_too_often():
     level = 80 + np.array([[[-1.0, 0.0, 1.0]]])
     answers = {name: of.item() for name, of in others(level + 2.5, level, paired=False).items()}
     # 2.5 is 3.1 % of 80; both sds are 1; t = 2.5 / √(2 / 3) = 3.06 with 4 degrees of freedom.
     assert answers == {"±1 %": 1, "±3 %": 1, "2σ": 1, "intervals": 0, "means": 1, "t test": 1}
     assert others(level + 2.0, level, paired=False)["t test"].item() == error_rates.NOTHING
-    forms = (form_of(f"10 pairs, best of 8 values against {other}") for other in ("best of 8", "1"))
+    named = {form.name: form for form in FORMS if form.noise == "normal"}
+    forms = (named[f"10 pairs, best of 8 values against {other}"] for other in ("best of 8", "1"))
     ours = [shares(form, 300)[0]["none"] for form in forms]
     assert ours[0] < 0.02 < ours[1]
 

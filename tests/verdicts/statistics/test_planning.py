@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from cases import cases
+from cases import cases, refused
 from scipy.stats import ttest_1samp
 
-from verdicts.registry import UserError
 from verdicts.statistics import planning
 from verdicts.statistics.evidence import Expectation, evidence
 from verdicts.statistics.judgement import EQUIVALENT, HOLDS, UNDECIDED, judge
@@ -80,8 +79,7 @@ def test_a_family_whose_claims_are_at_different_looks_is_adjusted_together():
 
 @cases("plan", [], [2, 10], [10, 10], [20, 10], [10, 20.5], ["10"], 10, [True], list(range(3, 14)))
 def test_mistakes_in_a_plan(plan):
-    with pytest.raises(UserError, match="looks: .* is not allowed; give rising numbers of seeds"):
-        checked_plan("looks", plan)
+    refused("looks: .* is not allowed; give rising numbers of seeds", checked_plan, "looks", plan)
     assert checked_plan("looks", None) == ()
 
 
