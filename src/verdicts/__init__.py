@@ -14,7 +14,25 @@ Importing the package is quick: a name's module is imported when the name is fir
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # typing's own, without the import
+
+# ruff: noqa: F401 (type checkers and editors find the public names)
+if TYPE_CHECKING:
+    from verdicts.claims.claims_file import read_claims
+    from verdicts.claims.universes import specification_curve
+    from verdicts.comparison import compare
+    from verdicts.judging import check, judge, judged, seed_numbers
+    from verdicts.printed_tables import read_printed
+    from verdicts.quantities import quantity
+    from verdicts.registry import UserError
+    from verdicts.reproduction import reproduce
+    from verdicts.run_values import final
+    from verdicts.statistics import judgement
+    from verdicts.statistics.evidence import Expectation, evidence
+    from verdicts.statistics.samples import estimate
+    from verdicts.table import read_tables
+    from verdicts.verdict_rows import Row, as_table
 
 # Where each public name is; a module of this folder is where its name says.
 _PLACES = {
@@ -47,7 +65,7 @@ _MODULES += ["table", "verdict_rows"]
 __all__ = sorted([*_PLACES, *_MODULES])
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'verdicts' has no attribute {name!r}")
     module = import_module(f"verdicts.{_PLACES.get(name, name)}")

@@ -278,7 +278,7 @@ def test_files_of_others_are_refused(tmp_path):
 
 def test_classes_are_counted_with_zeros_and_by_partition(tmp_path):
     table = {"worker": [0, 0, 1], "sample": [0, 1, 2], "label": [3, 3, 9]}
-    write_columns(tmp_path / "p", table, {"partitions": [{"dataset": "digits", "workers": 2}]})
+    write_columns(tmp_path / "p", {"partitions": [{"dataset": "digits", "workers": 2}]}, [table])
     counts = table_files.class_counts([tmp_path / "p"]).set_index(["worker", "label"])["samples"]
     assert len(counts) == 2 * 10
     assert (counts[0, 3], counts[1, 9], counts.sum()) == (2, 1, 3)

@@ -208,6 +208,21 @@ def test_entries_are_refused_by_their_largest_product_or_without_a_known_setting
         MEASUREMENTS["spectra"].read("spectra.a", {"setting": "b"})
 
 
+@cases(
+    "options, values",
+    (RoundsOptions, {"topology": ("ring", "epidemic_out")}),
+    (ConsensusOptions, {"topology": "one_peer_exponential"}),
+    (TheoryOptions, {"topologies": ("one_peer_exponential",)}),
+    (TheoryOptions, {"sgd_topology": "epidemic_out"}),
+)
+def test_rounds_of_pulls_on_a_directed_graph_are_refused(options, values):
+    refused(
+        "exponential' is directed, and a pull needs an undirected graph; allowed: .*ring",
+        options,
+        **values,
+    )
+
+
 pytestmark = pytest.mark.filterwarnings("error")
 
 

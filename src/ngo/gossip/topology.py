@@ -7,7 +7,7 @@ spectra follow from it (see ``mixing_matrix``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import Any
@@ -215,6 +215,17 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
             f"topology: {name!r} has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}."
         )
     return simple(n, pairs, directed=directed)
+
+
+def check_undirected(names: Iterable[str]) -> None:
+    """Raise a UserError for a directed topology: no pull along its edges conserves the mean."""
+    for name in names:
+        if TOPOLOGIES[name].directed:
+            undirected = sorted(other for other in TOPOLOGIES if not TOPOLOGIES[other].directed)
+            raise UserError(
+                f"topology: {name!r} is directed, and a pull needs an undirected graph; allowed: "
+                f"{', '.join(undirected)}."
+            )
 
 
 def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:

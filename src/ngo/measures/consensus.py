@@ -11,6 +11,7 @@ from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import simulate
 from ngo.gossip.schedule import Mixing
+from ngo.gossip.topology import check_undirected
 from ngo.measures.measurement import Facts, measurement
 
 
@@ -28,8 +29,9 @@ class ConsensusOptions:
     seed: int = whole("seed of states and random graphs", 0, at_least(0))
 
     def __post_init__(self) -> None:
-        """Limit the size of a trajectory."""
+        """Limit the size of a trajectory; refuse a directed graph."""
         limit_product(self, "workers", "rounds")
+        check_undirected([self.topology])
 
 
 COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")

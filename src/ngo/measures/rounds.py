@@ -26,6 +26,7 @@ from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import Chebyshev, Disturbance, Round, disturbed_rounds
 from ngo.gossip.schedule import Mixing
+from ngo.gossip.topology import check_undirected
 from ngo.measures.measurement import Facts, measurement
 from ngo.native.threads import one_intra_op_thread
 from verdicts.registry import UserError
@@ -68,8 +69,9 @@ class RoundsOptions:
     seed: int = whole("first seed", 0, at_least(0))
 
     def __post_init__(self) -> None:
-        """Limit the size of a state; ``early`` is one of the rounds."""
+        """Limit the size of a state, refuse a directed graph; ``early`` is one of the rounds."""
         limit_product(self, "workers", "dimension")
+        check_undirected(self.topology)
         if self.early > self.rounds:
             raise UserError(f"early: {self.early} must be {self.rounds} (rounds) or less.")
 

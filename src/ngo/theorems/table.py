@@ -12,6 +12,7 @@ from pkgutil import resolve_name
 from ngo.common.fields import above, at_least, choice, limit_product, number, whole, within
 from ngo.common.lazy import Table, pd
 from ngo.common.registries import TOPOLOGIES
+from ngo.gossip.topology import check_undirected
 from verdicts.registry import UserError
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.
@@ -100,7 +101,7 @@ class TheoryOptions:
     lemma_states: int = whole("descent lemma: random states", 1000, within(1, 1_000_000))
 
     def __post_init__(self) -> None:
-        """Limit the sizes, and ask for enough samples that least squares has one solution."""
+        """Limit the sizes, and refuse directed graphs and a least squares of many solutions."""
         for names in (
             *("workers delay_rounds", "workers floor_dimension", "sgd_workers samples dimension"),
             *("sgd_workers batch_size dimension repeats", "steps repeats"),
@@ -108,6 +109,7 @@ class TheoryOptions:
             *("workers random_rounds", "sgd_workers lemma_states"),
         ):
             limit_product(self, *names.split())
+        check_undirected([*self.topologies, self.sgd_topology])
         if self.dimension > self.samples:
             raise UserError(
                 f"dimension: {self.dimension} is more than a worker's {self.samples} samples, so "
