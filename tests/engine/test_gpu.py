@@ -16,7 +16,7 @@ from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.native import build, triton_gossip
+from ngo.native import build, elementwise, threads, triton_gossip
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
@@ -58,7 +58,8 @@ def test_gradients_need_no_numbers_on_the_host(monkeypatch, model):
 @pytest.fixture
 def trainings(card, monkeypatch, tmp_path):
     """A function that prepares a run, on the stand-in or the CPU, with the same operations."""
-    monkeypatch.setattr(build, "library", lambda: None)
+    for module in (build, elementwise, threads):
+        monkeypatch.setattr(module, "library", lambda: None)
 
     def prepared(values, device):
         fixed = {"dataset": "least_squares", "model": "linear", "task": "regression", "workers": 4}
