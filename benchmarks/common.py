@@ -176,7 +176,7 @@ def learning(
     name, m, shape = model if isinstance(model, str) else "own", batches * n * b, entry.input_shape
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
     given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
-    spec = resolve(given, source=Source(None, None, m, shape, 10), model=entry)
+    spec = resolve(given, source=Source(None, m, shape, 10), model=entry)
     data = random_data(spec.dataset, shape, (m, b), device)
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
     return spec, make_problem(spec, data, parts, model=entry)

@@ -217,7 +217,7 @@ def test_entries_are_refused_by_their_largest_product_or_without_a_known_setting
 )
 def test_rounds_of_pulls_on_a_directed_graph_are_refused(options, values):
     refused(
-        "is directed, and a pull needs an undirected graph; allowed: .*ring",
+        "is directed, where only p = 1 of coupling power is defined; allowed: .*ring",
         options,
         **values,
     )

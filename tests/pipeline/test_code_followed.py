@@ -60,7 +60,7 @@ for kind, values in given["values"].items():
         more = {"models": [Path(given["models"][kind])], "data_root": Path()}
     if entry.run_fields:
         more = {"make_run": lambda **v: resolve({"dataset": "digits", **v}), "data_root": Path()}
-    assert len(entry.measure(entry.options(**values), **more))
+    assert len(entry.table(entry.options(**values), **more))
 """
 SHOW = """
 import ast

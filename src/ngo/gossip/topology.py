@@ -218,12 +218,12 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
 
 
 def check_undirected(names: Iterable[str]) -> None:
-    """Raise a UserError for a directed topology: no pull along its edges conserves the mean."""
+    """Raise a UserError for a directed topology, on which only linear gossip is defined."""
     for name in names:
         if TOPOLOGIES[name].directed:
             undirected = sorted(other for other in TOPOLOGIES if not TOPOLOGIES[other].directed)
             raise UserError(
-                f"topology: {name!r} is directed, and a pull needs an undirected graph; allowed: "
+                f"topology: {name!r} is directed, where only p = 1 of coupling power is defined; allowed: "
                 f"{', '.join(undirected)}."
             )
 

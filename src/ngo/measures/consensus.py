@@ -29,9 +29,10 @@ class ConsensusOptions:
     seed: int = whole("seed of states and random graphs", 0, at_least(0))
 
     def __post_init__(self) -> None:
-        """Limit the size of a trajectory; refuse a directed graph."""
+        """Limit the size of a trajectory; refuse φ_p on a directed graph."""
         limit_product(self, "workers", "rounds")
-        check_undirected([self.topology])
+        if {*self.p} != {1}:
+            check_undirected([self.topology])
 
 
 COLUMNS = ("p", "delay", "topology", "workers", "gamma", "round", "worker", "x", "V")

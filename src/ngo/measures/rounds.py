@@ -69,9 +69,10 @@ class RoundsOptions:
     seed: int = whole("first seed", 0, at_least(0))
 
     def __post_init__(self) -> None:
-        """Limit the size of a state, refuse a directed graph; ``early`` is one of the rounds."""
+        """Limit the size, refuse φ_p on a directed graph; ``early`` is one of the rounds."""
         limit_product(self, "workers", "dimension")
-        check_undirected(self.topology)
+        if {*self.p} != {1} or {*self.coupling} != {"power"}:
+            check_undirected(self.topology)
         if self.early > self.rounds:
             raise UserError(f"early: {self.early} must be {self.rounds} (rounds) or less.")
 
