@@ -102,7 +102,7 @@ def import_logs(
         try:
             new = [Log(file.as_posix())] if unread else [*read(file, step)]
         except UserError as error:
-            if format in ("files", "lightning", "wandb"):
+            if isinstance(error, TooLarge) or format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
             continue
@@ -129,9 +129,9 @@ def import_logs(
 
 def _tidy(logs: list[Log], format: str, notes: list[str]) -> pd.DataFrame:
     """A row for each run, the index, and step, and a column for each metric."""
-    cell = ["run", "metric", "step"]
+    cell, runs = ["run", "metric", "step"], np.array([log.run for log in logs], object)
     points = pd.DataFrame({
-        "run": np.repeat([log.run for log in logs], [len(log.values) for log in logs]),
+        "run": np.repeat(runs, [len(log.values) for log in logs]),
         "metric": [metric for log in logs for metric in log.metrics],
         "step": np.concatenate([log.steps for log in logs]),
         "value": np.concatenate([log.values for log in logs]),
@@ -223,8 +223,14 @@ def _apart(names: Iterable[object], prefix: str, taken: Iterable[str]) -> list[s
     return apart
 
 
+class TooLarge(UserError):
+    """More values than a table may have."""
+
+
 def _check_size(size: float) -> None:
-    check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
+    if size > MOST_BYTES:
+        told = f"bytes of the table: {int(size)} is not allowed; at most {MOST_BYTES:,}."
+        raise TooLarge(f"{KEY}: {told}")
 
 
 def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: list[str]) -> str:

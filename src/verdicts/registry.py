@@ -8,8 +8,7 @@ import importlib
 import pkgutil
 import re
 import runpy
-from collections import UserDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -94,7 +93,11 @@ def check(right: object, key: str, value: Any, instead: str) -> Any:
     return value
 
 
-class Registry(UserDict[str, T]):
+class UnknownName(UserError, KeyError):
+    """The error of a registry for a name that it does not have."""
+
+
+class Registry(MutableMapping[str, T]):
     """A dictionary of named entries. Looking up an unknown name raises a UserError.
 
     Entries register themselves when their module is imported. The first look imports ``modules``.
@@ -117,24 +120,40 @@ class Registry(UserDict[str, T]):
         self.versions: dict[str, int] = {}
 
     @property
-    def data(self) -> dict[str, T]:  # type: ignore[override]  # an attribute of UserDict
+    def data(self) -> dict[str, T]:
         """All entries."""
-        modules, self._ahead = self._ahead, ()
-        for name in modules:
+        for name in self._ahead:  # a look of another thread waits for the same imports
             importlib.import_module(name)
+        self._ahead = ()
         return self.known
 
     def beside(self, definition: Callable[..., object] | None) -> dict[str, T]:
-        """The entries beside which another comes; its own are not imported on account of one."""
+        """All entries; for a definition in one of ``modules``, those so far.
+
+        A new entry is compared with them. Its own modules are being imported then.
+        """
         own = definition is not None and definition.__module__.startswith(self.modules)
         return self.known if own else self.data
 
-    def __missing__(self, name: object) -> T:
-        raise unknown(self.kind, name, self)
+    def __getitem__(self, name: str) -> T:
+        if name not in self.data:
+            raise UnknownName(*unknown(self.kind, name, self).args)
+        return self.known[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """The entry, or the default."""
-        return self.data.get(name, default)  # UserDict's would ask __missing__
+    def __contains__(self, name: object) -> bool:
+        return name in self.data
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        self.data[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self.data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
 
     def add(
         self, name: str, entry: T, definition: Callable[..., object] | None = None, version: int = 1

@@ -144,7 +144,7 @@ def test_an_option_has_a_name_of_its_own_that_a_command_can_have(name, reason):
     refused(f"^option: '{name}' is {reason}", local_rule("other", options={name: rate}), print)
 
 
-def test_every_option_and_argument_has_aRESERVED_name():
+def test_every_option_and_argument_has_a_reserved_name():
     known = {name for each in train.params for name in (each.name, *each.opts)}
     names = {name.lstrip("-").replace("-", "_") for name in known}
     arguments = set(inspect.signature(fit).parameters) - {"train", "test", "fields"}

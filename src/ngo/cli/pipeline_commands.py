@@ -136,7 +136,7 @@ def assumptions(configs: tuple[Path, ...], outs: tuple[Path, ...]) -> None:
     tier = read_config(configs)["tier"]
     forms = {".md": assumed_values.as_markdown, ".html": assumed_values.as_html}
     for out in outs:
-        write_text(out, forms[out.suffix](values, tier))
+        write_text(out, forms[out.resolve().suffix](values, tier))
     line = f"{len(values)} value{'s' * (len(values) != 1)} → {', '.join(map(str, outs))}"
     click.echo(line if outs else forms[".md"](values, tier))
 

@@ -279,7 +279,7 @@ def declare(
         _check_name(name)
         known = DECLARED.beside(function)
         field, owner = field_of(option), f"{kind}:{entry}"
-        if field is None:
+        if field is None or (field.kind is str and field.names is None):
             raise UserError(
                 f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
             )

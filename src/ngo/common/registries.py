@@ -63,7 +63,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 
 #: The options of all registered entries: fields of a run.
 DECLARED: Registry[fields.Field] = Registry(
-    "field of a run", *{module for registry in REGISTRIES.values() for module in registry.modules}
+    "field of a run", *dict.fromkeys(sum((each.modules for each in REGISTRIES.values()), ()))
 )
 
 # Entries that change nothing, of runs and configs that lack the field.

@@ -90,9 +90,14 @@ def register(path: Path, key: str) -> None:
 
 def source_of(described: Description) -> Source:
     """The facts about the data set before it is read, and its readers."""
+
+    def labels(root: Path) -> np.ndarray:
+        targets = as_targets(_arrays(described, root, "y_train")["y_train"])
+        return targets if described.classes else np.zeros(len(targets), np.int64)
+
     return Source(
         read=lambda root: as_samples(_arrays(described, root, *ARRAYS)),
-        read_labels=lambda root: as_targets(_arrays(described, root, "y_train")["y_train"]),
+        read_labels=labels,
         train_samples=described.train_samples,
         input_shape=described.input_shape,
         classes=described.classes,

@@ -260,8 +260,9 @@ class Population:
             sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]
         else:
             by_vmap = self.X.is_cuda and self.batched_sums(consensus, apart, inputs, targets)
-            models = [consensus, *(self.modules[i] for i in apart)]
-            sums = by_vmap or self.module_sums(models, inputs, targets)
+            sums = by_vmap or self.module_sums(
+                [consensus, *(self.modules[i] for i in apart)], inputs, targets
+            )
         samples = sum(len(chunk) for chunk in targets)
         losses = [loss / samples for loss, _ in sums]
         accuracies = [

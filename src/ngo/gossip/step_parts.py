@@ -37,7 +37,9 @@ def going_with(method: str, kind: str) -> tuple[str, ...]:
 
 def summary(kind: str, name: str) -> str:
     """The first sentence of the docstring of an entry, in one line; empty without one."""
-    module, _, qualname = REGISTRIES[kind].definitions.get(name, ":").partition(":")
+    registry = REGISTRIES[kind]
+    place = registry.definitions.get(name, ":") if name in registry else ":"
+    module, _, qualname = place.partition(":")
     entry: Any = sys.modules.get(module)
     for part in qualname.split("."):
         entry = getattr(entry, part, None)

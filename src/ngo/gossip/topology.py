@@ -223,8 +223,8 @@ def check_undirected(names: Iterable[str]) -> None:
         if TOPOLOGIES[name].directed:
             undirected = sorted(other for other in TOPOLOGIES if not TOPOLOGIES[other].directed)
             raise UserError(
-                f"topology: {name!r} is directed, where only p = 1 of coupling power is defined; allowed: "
-                f"{', '.join(undirected)}."
+                f"topology: {name!r} is directed, where only p = 1 of coupling power is defined; "
+                f"allowed: {', '.join(undirected)}."
             )
 
 

@@ -101,7 +101,7 @@ class TheoryOptions:
     lemma_states: int = whole("descent lemma: random states", 1000, within(1, 1_000_000))
 
     def __post_init__(self) -> None:
-        """Limit the sizes, and refuse directed graphs and a least squares of many solutions."""
+        """Limit the sizes; refuse directed graphs, and least squares with several solutions."""
         for names in (
             *("workers delay_rounds", "workers floor_dimension", "sgd_workers samples dimension"),
             *("sgd_workers batch_size dimension repeats", "steps repeats"),

@@ -1,13 +1,13 @@
 """CIFAR-10, and CIFAR-100 with its 100 fine labels: pickled arrays."""
 
 import pickle
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ngo.data.dataset import Arrays, Download, dataset
+from verdicts.registry import UserError, in_a_line
 
 # The md5 sums of the files; the last one of each has the names of the classes.
 CIFAR10 = {
@@ -26,6 +26,38 @@ CIFAR100 = {
 }
 
 
+# What the files name, and nothing else.
+NUMPY = {
+    "numpy.ndarray": np.ndarray,
+    "numpy.dtype": np.dtype,
+    "numpy.core.multiarray._reconstruct": np.empty(0).__reduce__()[0],
+}
+
+
+class Unpickler(pickle.Unpickler):
+    """Reads numpy's arrays in built-in containers, and runs nothing."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """One of the objects of ``NUMPY``."""
+        try:
+            return NUMPY[f"{module}.{name}"]
+        except KeyError:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}") from None
+
+
+def read_batch(path: Path, labels: bytes, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """The images, uint8 ``[m, 3, 32, 32]``, and labels, int64 ``[m]``, of one file.
+
+    A UserError for a file that is not ``what``.
+    """
+    try:
+        with path.open("rb") as file:
+            content = Unpickler(file, encoding="bytes").load()
+        return content[b"data"].reshape(-1, 3, 32, 32), np.array(content[labels], np.int64)
+    except Exception as error:  # a damaged pickle may raise anything
+        raise UserError(f"data.root: {str(path)!r} is not {what}: {in_a_line(error)}") from None
+
+
 def _facts(classes: int, files: dict[str, tuple[str, ...]], md5: str) -> dict[str, Any]:
     """The arguments of ``dataset``; ``md5`` is the sum of the archive."""
     url = f"https://www.cs.toronto.edu/~kriz/cifar-{classes}-python.tar.gz"
@@ -33,22 +65,19 @@ def _facts(classes: int, files: dict[str, tuple[str, ...]], md5: str) -> dict[st
     return {**facts, "files": files, "downloads": (Download(url, md5),)}
 
 
-def _read(root: Path, files: Iterable[str], labels: bytes) -> Arrays:
-    """The arrays in all files but the last. A pickle can run code: their sums were verified."""
-    *paths, _ = (root / name for name in files)
-    contents = [pickle.loads(path.read_bytes(), encoding="bytes") for path in paths]
-    *images, test_images = (content[b"data"].reshape(-1, 3, 32, 32) for content in contents)
-    *targets, test_targets = (np.array(content[labels], np.int64) for content in contents)
-    return Arrays(np.concatenate(images), np.concatenate(targets), test_images, test_targets)
+def _read(root: Path, files: dict[str, tuple[str, ...]], labels: bytes, what: str) -> Arrays:
+    *train, test = (read_batch(root / name, labels, what) for name in list(files)[:-1])
+    images, targets = zip(*train, strict=True)
+    return Arrays(np.concatenate(images), np.concatenate(targets), *test)
 
 
 @dataset("cifar10", **_facts(10, CIFAR10, "c58f30108f718f92721af3b95e74349a"))
 def read_cifar10(root: Path) -> Arrays:
     """Read CIFAR-10."""
-    return _read(root, CIFAR10, b"labels")
+    return _read(root, CIFAR10, b"labels", "a CIFAR-10 batch")
 
 
 @dataset("cifar100", **_facts(100, CIFAR100, "eb9058c3a382ffc7106e4002c42a8d85"))
 def read_cifar100(root: Path) -> Arrays:
     """Read CIFAR-100."""
-    return _read(root, CIFAR100, b"fine_labels")
+    return _read(root, CIFAR100, b"fine_labels", "a CIFAR-100 file")

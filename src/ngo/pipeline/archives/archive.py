@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
@@ -33,7 +34,7 @@ from ngo.pipeline.experiments import as_list
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
-from ngo.training.run_folder import RECORD
+from ngo.training.run_folder import METRICS, RECORD
 from verdicts.files import content_of, table_in
 from verdicts.registration import read_registration, registration_path
 from verdicts.registry import UserError, one_of, shown
@@ -123,7 +124,8 @@ def collect_finished(configs: Sequence[Path]) -> tuple[Members, dict[str, int]]:
     """
     planned = _plan_of(configs)
     folders = [paths.RUNS / run for run in sorted(planned.runs)]
-    every = [finished_runs.read_run(path) for path in folders if (path / RECORD).is_file()]
+    there = [all((path / name).is_file() for name in (RECORD, METRICS)) for path in folders]
+    every = [finished_runs.read_run(path) for path in compress(folders, there)]
     runs = [run for run in every if finished_runs.of_this_code(run, planned.runs[run.id])]
     if not runs:
         fault = "is finished here with the present results version"
