@@ -89,6 +89,8 @@ def chatter_floors(s: TheoryOptions) -> Rows:
         generator = torch_stream(s.seed, "theory states", n)
         X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
         V0 = float(synchronization_index(X0))
+        first = torch.Generator().manual_seed(0)
+        starts = torch.randn(n, bounds.CYCLE_STARTS, generator=first, dtype=torch.float64)
         for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
             bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
             if 2 * bound * X0.numel() > MAX_NUMBERS:
@@ -98,7 +100,7 @@ def chatter_floors(s: TheoryOptions) -> Rows:
                 )
             run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
             measured = float(run.V[-FLOOR_ROUNDS:].mean())
-            predicted = bounds.chatter_V(gamma, W, p, dimension)
+            predicted = bounds.chatter_V(gamma, W, p, dimension, starts.numpy())
             yield topology, n, p, gamma, dimension, measured, predicted
 
 
