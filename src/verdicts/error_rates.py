@@ -265,7 +265,8 @@ def reproduced(
 def others(of: np.ndarray, minus: np.ndarray, paired: bool) -> dict[str, np.ndarray]:
     """The answers of the other rules, by name: the side of each gap that is above a limit.
 
-    Below it, both means are the same; of the t test, which is without correction, nothing is known.
+    A gap below a limit counts as none; below that of the t test, which is without correction, the
+    answer is that nothing is known.
     """
     mean = np.nanmean(minus, axis=-1)
     gap = np.nanmean(of, axis=-1) - mean

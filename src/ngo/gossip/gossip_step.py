@@ -1,8 +1,9 @@
 """One gossip step with φ_p or another pull, by the implementation that suits the state.
 
-Where γ is applied: here, and nowhere else for φ_p. ``gossip_step`` multiplies the pull along each
-edge by it, ``linear_step`` and ``mix`` the weights. Another coupling multiplies in its own function
-(``coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
+Where γ is applied: ``gossip_step`` hands it on to the arithmetic, which multiplies the weight of
+each edge by it. That is ``native/gossip_step.c`` on a CPU, ``native/triton_gossip.py`` on a GPU,
+and ``pull`` below where there is neither. A coupling without a compiled step multiplies in its own
+function (``coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def sequential(values: np.ndarray, expectation: Expectation, plan: Plan) -> Evid
 
 
 def over_looks(looks: Sequence[Evidence], plan: Plan) -> Evidence:
-    """The last of the analyses ``looks``, the first ones of a plan; p values are over all of them.
+    """The last of ``looks``, which are the first analyses of a plan, with p values over all.
 
     The interval contains the values that no analysis rejects at its share of the level.
     """
