@@ -41,7 +41,7 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """The message, which may quote a stranger's file, without control characters."""
-        return printable(super().__str__())
+        return printable(Exception.__str__(self))  # not a KeyError's, which is a repr
 
 
 UserError.__module__ = "verdicts"  # which has it as a public name
