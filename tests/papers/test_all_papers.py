@@ -155,7 +155,7 @@ def test_every_claim_on_rounds_holds_in_a_few_coordinates(paper):
     ledger, tables = planned(paper).ledger, {}
     for name, entry in planned(paper).measures["rounds"].items():
         options = replace(rounds.read(name, entry), dimension=8, trials=5)
-        tables[f"rounds_{name}"] = rounds.measure(options)
+        tables[f"rounds_{name}"] = rounds.table(options)
     on_rounds = [c.id for c in ledger.claims.values() if {*c.tables} <= {*tables}]
     verdicts = {row.claim: row.verdict for row in judged(ledger, tables)}
     assert {verdicts[claim] for claim in on_rounds} == {judgement.HOLDS}
