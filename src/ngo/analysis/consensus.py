@@ -1,64 +1,17 @@
-"""Graphs of the runs in a tidy table, spectra, the chatter floor, and consensus without learning.
-
-Light: the plan, which needs numbers of graphs, needs no torch.
-"""
+"""Spectra of graphs, the chatter floor, and consensus without learning."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
 from ngo.analysis.seed_means import together
 from ngo.common.files import found
-from ngo.common.lazy import Numbers, Table, pd, torch
+from ngo.common.lazy import Table, pd, torch
 from ngo.common.registries import TOPOLOGIES
-from ngo.common.seeding import torch_stream
 from ngo.gossip.bounds import chatter_V, delay_limit
-from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.schedule import Mixing, topologies
-from ngo.training.spec import FIELDS
-
-# The graphs of runs, as numbers.
-
-#: The graphs drawn for a topology that may never repeat.
-DRAWS = 200
-
-
-def known_fields(row: Numbers) -> dict[str, object]:
-    """The run's fields that a row has, without missing ones.
-
-    Whole numbers are int again: a column with a missing value has them as floats.
-    """
-    known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
-    return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}
-
-
-def of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Numbers:
-    """The number of each run's graphs, by run; NaN for centralized training.
-
-    ``last`` has a row for each run. Of a random graph, ``DRAWS`` are drawn from one fixed stream.
-    NaN also for runs whose graph changes by a schedule.
-    """
-    by_graph: dict[object, float] = {}
-    numbers = dict.fromkeys(last["run"], math.nan)
-    for _, row in last.iterrows():
-        run = known_fields(row)
-        fields = SimpleNamespace(**{"topology": None, **run})
-        names = list(topologies(fields))
-        if len(names) != 1:
-            continue
-        n = run["workers"]
-        read = ("weights", *TOPOLOGIES[names[0]].fields)
-        key = (*names, n, *(run.get(name) for name in read))
-        if key not in by_graph:
-            mixing = Mixing(names[0], n, fields, torch_stream(0, "graphs of claims", n))
-            by_graph[key] = number(mixing.cycle(DRAWS))
-        numbers[row["run"]] = by_graph[key]
-    return pd.Series(numbers, dtype=float)
 
 
 def _fixed_matrix(rows: Table) -> np.ndarray | None:

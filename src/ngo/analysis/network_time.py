@@ -26,7 +26,7 @@ import numpy as np
 
 from ngo.analysis.best_in_training import TUNED, best_of_cases
 from ngo.analysis.budgets import time_to
-from ngo.analysis.consensus import known_fields
+from ngo.analysis.universes import known_fields
 from ngo.common.fields import above, at_least, from_mapping, number, within
 from ngo.common.lazy import pd
 from ngo.common.registries import METHODS

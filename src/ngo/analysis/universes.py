@@ -1,13 +1,21 @@
-"""Universes: samples of the values that a paper does not state, and their runs in a tidy table."""
+"""Universes: samples of the values that a paper does not state, and their runs in a tidy table.
+
+Graphs of runs are numbers here. Light: the plan, which needs these, needs no torch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 
-from ngo.analysis.consensus import of_graphs
-from ngo.common.lazy import Table, np, pd, torch
+from ngo.common.lazy import Numbers, Table, np, pd, torch
+from ngo.common.registries import TOPOLOGIES
+from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix, algebraic_connectivity
+from ngo.gossip.schedule import Mixing, topologies
+from ngo.training.spec import FIELDS
 
 #: The value of a universe that is no field of a run: which accuracy is judged.
 ACCURACY_OF = "accuracy_of"
@@ -21,8 +29,47 @@ CHOSEN = "chosen_accuracy"
 #: Settings that follow from sampled ones: log(γw)/(2 − 2p), the logarithm of the amplitude of a
 #: two-cycle on an edge of the mean weight w (``bounds.chatter_V``), and γ(1 − λ₂), with λ₂ the
 #: second largest eigenvalue of the mixing matrix. Of a random graph, w and the matrix are the means
-#: of ``consensus.DRAWS`` draws.
+#: of ``DRAWS`` draws.
 DERIVED = CHATTER_FLOOR, GAMMA_GAP = "chatter_floor", "gamma_gap"
+
+
+# The graphs of runs, as numbers.
+
+#: The graphs drawn for a topology that may never repeat.
+DRAWS = 200
+
+
+def known_fields(row: Numbers) -> dict[str, object]:
+    """The run's fields that a row has, without missing ones.
+
+    Whole numbers are int again: a column with a missing value has them as floats.
+    """
+    known = {name: row[name] for name in FIELDS if name in row and pd.notna(row[name])}
+    return {name: int(x) if FIELDS[name].kind is int else x for name, x in known.items()}
+
+
+def of_graphs(last: Table, number: Callable[[list[MixingMatrix]], float]) -> Numbers:
+    """The number of each run's graphs, by run; NaN for centralized training.
+
+    ``last`` has a row for each run. Of a random graph, ``DRAWS`` are drawn from one fixed stream.
+    NaN also for runs whose graph changes by a schedule.
+    """
+    by_graph: dict[object, float] = {}
+    numbers = dict.fromkeys(last["run"], math.nan)
+    for _, row in last.iterrows():
+        run = known_fields(row)
+        fields = SimpleNamespace(**{"topology": None, **run})
+        names = list(topologies(fields))
+        if len(names) != 1:
+            continue
+        n = run["workers"]
+        read = ("weights", *TOPOLOGIES[names[0]].fields)
+        key = (*names, n, *(run.get(name) for name in read))
+        if key not in by_graph:
+            mixing = Mixing(names[0], n, fields, torch_stream(0, "graphs of claims", n))
+            by_graph[key] = number(mixing.cycle(DRAWS))
+        numbers[row["run"]] = by_graph[key]
+    return pd.Series(numbers, dtype=float)
 
 
 @dataclass(frozen=True)

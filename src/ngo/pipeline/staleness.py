@@ -39,7 +39,7 @@ SHARED = "bounds consensus_dynamics exchange gossip_step mixing_matrix topology"
 MATHEMATICS = tuple(f"ngo/gossip/{name}.py" for name in SHARED.split())
 #: What makes every measured table; tidy tables of runs; figures and verdicts; and pages.
 MEASURED = (*MATHEMATICS, "ngo/measures/measurement.py")
-UNIVERSES = tuple(f"ngo/analysis/{name}.py" for name in ("consensus", "seed_means", "universes"))
+UNIVERSES = ("ngo/analysis/universes.py",)
 TABLES = ("ngo/analysis/table_files.py", "ngo/training/tidy.py", "verdicts/files.py")
 JOINED = (*MATHEMATICS, *UNIVERSES, *TABLES)
 DRAWN = (

@@ -13,8 +13,7 @@ from dataclasses import fields
 import numpy as np
 
 from ngo.analysis.budgets import time_to
-from ngo.analysis.consensus import of_graphs
-from ngo.analysis.universes import CHOSEN
+from ngo.analysis.universes import CHOSEN, of_graphs
 from ngo.common.lazy import Numbers, Table, pd
 from ngo.gossip.mixing_matrix import effective_neighbours, spectral_gap
 from ngo.training.evaluation import Evaluation
