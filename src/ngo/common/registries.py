@@ -46,9 +46,7 @@ ORDERS: Registry[Callable[[step.Step], None]] = Registry("order", "ngo.gossip.st
 SCHEDULES: Registry[schedule.Schedule] = Registry("schedule", "ngo.gossip.schedule")
 LR_SCHEDULES: Registry[schedule.LrSchedule] = Registry("lr_schedule", "ngo.gossip.schedule")
 ATTACKS: Registry[attack.Attack] = Registry("attack", "ngo.gossip.attack")
-BACKENDS: Registry[Callable[[backends.Workers], backends.Gradients]] = Registry(
-    "backend", "ngo.engine.backends"
-)
+BACKENDS: Registry[backends.Backend] = Registry("backend", "ngo.engine.backends")
 PRECISIONS: Registry[str] = Registry("precision", "ngo.engine.backends")
 #: The number of a worker → that of its stream (see ``seeding``); None is the stream of all.
 INITIALIZATIONS: Registry[Callable[[int], int | None]] = Registry(

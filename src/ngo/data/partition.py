@@ -70,8 +70,8 @@ def partition(
 # What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
 # come again within a batch.
 REPEATED = "repeat"
-for name in (REFUSED, REPEATED):
-    SHORT_SHARES.add(name, name)
+for _name in (REFUSED, REPEATED):
+    SHORT_SHARES.add(_name, _name)
 
 # An option that partitions share.
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}

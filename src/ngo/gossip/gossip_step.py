@@ -193,7 +193,7 @@ def gossip_step(
     state allows it. On a GPU with Triton, one kernel takes the nonlinear step. A thread needs
     memory for a few blocks of columns, in addition to the new state.
     """
-    e, W = exponent(p), W if isinstance(W, MixingMatrix) else MixingMatrix.of(W)
+    e, W = exponent(p), MixingMatrix.of(W) if isinstance(W, torch.Tensor) else W
     at = X if at is None else at
     linear = sums and p == 1
     if X.is_cuda and not linear:
@@ -253,7 +253,7 @@ class Coupling:
         spread: Map = in_order,
     ) -> Tensor:
         """One gossip step ``[n, d]`` with this coupling (see ``gossip_step``)."""
-        W = W if isinstance(W, MixingMatrix) else MixingMatrix.of(W)
+        W = MixingMatrix.of(W) if isinstance(W, torch.Tensor) else W
         at = X if at is None else at
         out = torch.empty_like(X) if out is None else out
         if self.fast is not None:

@@ -254,7 +254,7 @@ class _Fields(ChainMap[str, Field]):
         return iter([*_CORE, *sorted(DECLARED)])  # whichever module was imported first
 
 
-#: Every field of a run, the options that entries have declared so far included.
+#: Every field of a run, with the options of all entries.
 FIELDS: Mapping[str, Field] = _Fields({**_CORE}, DECLARED)
 
 
