@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import torch
@@ -36,34 +37,37 @@ Chunks = Sequence[torch.Tensor]
 MODELS_TOGETHER = 16
 
 
-class WorkerModules(Sequence[nn.Module]):
-    """The modules of n workers, each built when it is first used.
+class Modules(Sequence[nn.Module]):
+    """n modules, each made when it is first used, and kept; it is pickled as a list.
 
-    Thousands of modules take longer to build than a step, and backends that compute all workers at
-    once use few of them. Modules are not built in several threads at once.
+    Thousands of modules take longer to make than a step, and backends that compute all workers at
+    once use few of them. Modules are not made in several threads at once.
     """
 
-    def __init__(self, build: Callable[[int], nn.Module], *rows: torch.Tensor) -> None:
-        """``build(i)`` makes the module of row i of ``X``, ``G``, ``buffers`` and ``counts``."""
-        self._build, self._rows = build, rows
-        self._built: dict[int, nn.Module] = {}
-
-    def move(self, *rows: torch.Tensor) -> None:
-        """Bind the modules to other matrices, which hold the same numbers."""
-        self._rows = rows
-        for i, module in self._built.items():
-            bind(module, *(matrix[i] for matrix in rows))
+    def __init__(self, make: Callable[[int], nn.Module], n: int) -> None:
+        """``make(i)`` makes module i; it is called once."""
+        self._make, self._n, self._lock = make, n, RLock()
+        self.made: dict[int, nn.Module] = {}
 
     def __len__(self) -> int:
-        return len(self._rows[0])
+        return self._n
 
-    def __getitem__(self, i: int) -> nn.Module:  # type: ignore[override]  # no slices
-        i = range(len(self))[i]
-        if i not in self._built:
-            module = self._build(i)
-            bind(module, *(rows[i] for rows in self._rows))
-            self._built[i] = module
-        return self._built[i]
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[k] for k in range(self._n)[i]]
+        i = range(self._n)[i]
+        with self._lock:
+            if i not in self.made:
+                self.made[i] = self._make(i)
+        return self.made[i]
+
+    def __reduce__(self) -> Any:
+        return list, (list(self),)
+
+
+def tensors(module: nn.Module) -> Named:
+    """The module's parameters and buffers, by name."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
 def named_tensors(module: nn.Module) -> tuple[Named, Named, Named]:
@@ -188,10 +192,13 @@ class Population:
         row, counts = torch.empty(d + width, device=device), torch.empty_like(self.counts[0])
         bind(self._consensus, row[:d], None, row[d:], counts)
         self._consensus_row, self._consensus_counts = row, counts
-        self._modules = WorkerModules(
-            lambda i: build(self.generators[i]), self.X, self.G, self.buffers, self.counts
-        )
-        self.modules: Sequence[nn.Module] = self._modules
+
+        def worker(i: int) -> nn.Module:
+            module = build(self.generators[i])
+            bind(module, self.X[i], self.G[i], self.buffers[i], self.counts[i])
+            return module
+
+        self.modules = Modules(worker, n)
         self.runs = 1  # whose workers they are
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
@@ -202,7 +209,8 @@ class Population:
     def move(self, *rows: torch.Tensor) -> None:
         """Use other matrices ``X``, ``G``, ``buffers``, ``counts``, which hold the same numbers."""
         self.X, self.G, self.buffers, self.counts = rows
-        self._modules.move(*rows)
+        for i, module in self.modules.made.items():
+            bind(module, *(matrix[i] for matrix in rows))
         self._gradients = BACKENDS[self.backend](self)
 
     @property
@@ -249,7 +257,7 @@ class Population:
         The consensus model is evaluated, and the rows ``workers``, by default all honest ones.
         If all of these agree, the consensus model is evaluated for them.
         """
-        consensus = self._current_consensus()
+        consensus = self.consensus()
         matrices = self.honest, self.buffers[: self._honest], self.counts[: self._honest]
         agree = all(bool((rows[0] == rows).all()) for rows in matrices)
         asked = list(range(len(self.honest)) if workers is None else workers)
@@ -346,13 +354,28 @@ class Population:
 
     def models(self) -> list[nn.Module]:
         """The consensus model and the workers' models, which share this population's memory."""
-        return [self._current_consensus(), *self.modules]
+        return [self.consensus(), *self.modules]
 
-    def _current_consensus(self) -> nn.Module:
+    def consensus(self) -> nn.Module:
+        """The consensus model, in memory that its next one takes."""
         buffers = self.buffers[: self._honest]
         self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(buffers)]))
         self._consensus_counts.copy_(self.counts[: self._honest].amax(0))
         return self._consensus
+
+    def states(self) -> dict[int, Named]:
+        """Copies of each worker's parameters and buffers, by name; no modules are made for them.
+
+        A buffer of another type, which does not change in training, may be left out.
+        """
+        parts, made = self.views_of(self.X, self.buffers, self.counts), self.modules.made
+        rows = {name: matrix for part in parts for name, matrix in part.items()}
+
+        def state(i: int) -> Named:
+            named = tensors(made[i]) if i in made else {k: each[i] for k, each in rows.items()}
+            return {name: tensor.detach().clone() for name, tensor in named.items()}
+
+        return {i: state(i) for i in range(self.n)}
 
 
 def _mean(rows: torch.Tensor) -> torch.Tensor:

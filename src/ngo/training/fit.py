@@ -18,6 +18,7 @@ from ngo.common.devices import deterministic, torch_device
 from ngo.common.fields import Field, at_least, checked, meant
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.seeding import stream_seed
+from ngo.engine.population import Modules, tensors
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
@@ -52,7 +53,7 @@ class RunState:
     #: run. None in ``on_step``.
     metrics: Mapping[str, Any] | None
     _training: Training = field(repr=False)
-    _made: Callable[[nn.Module], nn.Module] = field(repr=False)
+    _module: nn.Module = field(repr=False)
 
     @property
     def train_loss(self) -> float:
@@ -66,14 +67,14 @@ class RunState:
 
     def consensus(self) -> nn.Module:
         """A copy of the module with the mean of the workers' parameters, in eval mode."""
-        return self._made(self._current().population.models()[0])
+        return like(self._module, tensors(self._current().population.consensus()))
 
     def worker(self, i: int) -> nn.Module:
         """A copy of the module of worker ``i``, in eval mode."""
         modules = self._current().population.modules
         if not isinstance(i, int) or not 0 <= i < len(modules):
             raise UserError(f"worker: {i!r} is not a worker; they are 0 to {len(modules) - 1}.")
-        return self._made(modules[i])
+        return like(self._module, tensors(modules[i]))
 
     def _current(self) -> Training:
         if self._training.step != self.step:
@@ -104,8 +105,9 @@ class Fit:
     #: values, which is part of the id in the column ``run``. Runs that differ only in the loss or
     #: the data have the same id.
     metrics: pd.DataFrame
-    #: The module of each worker: of the user's class, in eval mode. Modules share no tensors.
-    models: list[nn.Module]
+    #: The module of each worker: of the user's class, in eval mode, made at its first use. Modules
+    #: share no tensors. They are pickled as a list.
+    models: Sequence[nn.Module]
     #: The module with the mean of the workers' parameters and float buffers; int64 buffers, such as
     #: batch normalization's number of batches, are the workers' maximum.
     consensus: nn.Module
@@ -247,13 +249,15 @@ def fit(
             training = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped = _proceed(training, checkpoints, signals, callbacks, copied, progress)
             training.evaluate()
-            consensus, *workers = (like(copied, model) for model in training.population.models())
+            consensus = like(copied, tensors(training.population.consensus()))
+            states = training.population.states()
+            models = Modules(lambda i: like(copied, states.pop(i)), len(states))
             import pandas as pd
 
             metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
-    run = Fit(spec, metrics, workers, consensus, stopped)
+    run = Fit(spec, metrics, models, consensus, stopped)
     if number := signals.asked:
         if number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
@@ -322,9 +326,8 @@ def _proceed(
     def call(name: str) -> None:
         if (callback := callbacks[name]) is None:
             return
-        made = partial(like, module)
         row = asdict(training.rows[-1]) if name == "on_evaluation" else None
-        state = RunState(training.step, training.steps, training.epoch, row, training, made)
+        state = RunState(training.step, training.steps, training.epoch, row, training, module)
         with restored_streams() if training.draws else nullcontext():
             try:
                 callback(state)

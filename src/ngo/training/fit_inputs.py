@@ -14,18 +14,20 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import torch
 from torch import nn
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import TensorDataset, default_collate
 
+from ngo.common.lazy import nx
 from ngo.common.registries import PARTITIONS, SAME, TASKS, TOPOLOGIES
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
 from ngo.data.partition import Parts, Rule, checked_parts, parts_digest, sorted_parts
+from ngo.engine.backends import Named
+from ngo.engine.population import tensors
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
@@ -123,12 +125,13 @@ def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
     return Model(build, input_shape=tuple(data.train_inputs.shape[1:]), task=task_name)
 
 
-def like(template: nn.Module, trained: nn.Module) -> nn.Module:
-    """A copy of ``template`` in eval mode, with the parameters and buffers of ``trained``."""
+@torch.inference_mode(False)
+def like(template: nn.Module, values: Named) -> nn.Module:
+    """A copy of ``template`` in eval mode, with copies of ``values`` as parameters and buffers."""
     made = deepcopy(template)
-    values = {**dict(trained.named_parameters()), **dict(trained.named_buffers())}
-    for name, tensor in [*made.named_parameters(), *made.named_buffers()]:
-        tensor.data = values[name].detach().clone(memory_format=torch.contiguous_format)
+    for name, tensor in tensors(made).items():
+        value = values.get(name, tensor).detach()
+        tensor.data = value.clone(memory_format=torch.contiguous_format)
         tensor.grad = None
     return made.eval()
 
