@@ -1,5 +1,6 @@
 """``fit``: its arguments, results and callbacks, and that it changes nothing else."""
 
+import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -61,6 +62,32 @@ def test_metrics_hold_every_field_and_models_are_independent_modules_of_the_user
     assert torch.equal(run.models[1].weight, before)
     accuracy = (run.consensus(DATA[0]).argmax(1) == DATA[1]).float().mean()
     assert float(accuracy) == pytest.approx(run.metrics["consensus_accuracy"].iloc[-1])
+
+
+def test_a_model_is_made_at_its_first_use_and_kept():
+    made = []
+
+    class Told(nn.Linear):
+        def __deepcopy__(self, memo):
+            made.append(self)
+            other = Told(3, 4)
+            other.load_state_dict(self.state_dict())
+            return other
+
+    run = quick(Told(3, 4))
+    assert len(run.models) == 3
+    before = len(made)
+    last = run.models[-1]
+    assert len(made) == before + 1
+    last.weight.data.zero_()
+    assert run.models[2] is last
+    assert run.models[1:][1] is last
+    assert not run.models[2].weight.any()
+    assert run.models[0].weight.any()
+    with pytest.raises(IndexError):
+        run.models[3]
+    copies = pickle.loads(pickle.dumps(quick().models))
+    assert [row(copy).tolist() for copy in copies] == [row(m).tolist() for m in quick().models]
 
 
 class Sampling(nn.Linear):
