@@ -109,8 +109,9 @@ def module(spec: RunSpec, snapshot: Models, worker: int | None = None) -> nn.Mod
     if worker is not None and not 0 <= worker < spec.workers:
         there = f"its workers are 0 to {spec.workers - 1}"
         raise UserError(f"worker: {worker!r} is not in {spec.id}; {there}.")
-    consensus, *workers = restored(spec, snapshot).models()
-    return deepcopy(consensus if worker is None else workers[worker]).eval()
+    population = restored(spec, snapshot)
+    model = population.consensus() if worker is None else population.modules[worker]
+    return deepcopy(model).eval()
 
 
 def restored(spec: RunSpec, snapshot: Models) -> Population:
