@@ -90,6 +90,34 @@ def test_a_model_is_made_at_its_first_use_and_kept():
     assert [row(copy).tolist() for copy in copies] == [row(m).tolist() for m in quick().models]
 
 
+@pytest.mark.parametrize("backend", ["vmap", "compiled"])
+def test_models_of_workers_whose_modules_no_backend_made_are_those_of_callbacks(backend):
+    module, data = linear(), DATA
+    if backend == "vmap":
+        layers = nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4, 4)
+        module, data = nn.Sequential(*layers), (DATA[0].reshape(-1, 3, 1, 1), DATA[1])
+    made, states = [], []
+
+    def count(state):
+        state.consensus()
+        made.append(len(state._training.population.modules.made))
+
+    def keep(state):
+        states[:] = [state.worker(i).state_dict() for i in range(16)]
+
+    fields = {"workers": 16, "batch_size": 2, "backend": backend, "eval_workers": 2}
+    models = quick(module, data, on_evaluation=count, **fields).models
+    quick(module, data, on_evaluation=keep, **fields)
+    assert max(made) < 16
+    with torch.inference_mode():
+        assert not any(parameter.is_inference() for parameter in models[0].parameters())
+    for model, state in zip(models, states, strict=True):
+        assert model.state_dict().keys() == state.keys()
+        assert all(torch.equal(state[name], x) for name, x in model.state_dict().items())
+    places = {x.untyped_storage().data_ptr() for model in models for x in model.parameters()}
+    assert len(places) == 16 * len(list(module.parameters()))
+
+
 class Sampling(nn.Linear):
     def forward(self, x):  # in evaluation too
         return super().forward(x + torch.randn_like(x))

@@ -70,6 +70,13 @@ def tensors(module: nn.Module) -> Named:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
+@torch.inference_mode(False)
+def copies(named: Named) -> Named:
+    """Contiguous copies of the tensors, without gradients."""
+    contiguous = torch.contiguous_format
+    return {name: each.detach().clone(memory_format=contiguous) for name, each in named.items()}
+
+
 def named_tensors(module: nn.Module) -> tuple[Named, Named, Named]:
     """The module's parameters, its float buffers and its int64 buffers, by name.
 
@@ -372,8 +379,7 @@ class Population:
         rows = {name: matrix for part in parts for name, matrix in part.items()}
 
         def state(i: int) -> Named:
-            named = tensors(made[i]) if i in made else {k: each[i] for k, each in rows.items()}
-            return {name: tensor.detach().clone() for name, tensor in named.items()}
+            return copies(tensors(made[i]) if i in made else {k: x[i] for k, x in rows.items()})
 
         return {i: state(i) for i in range(self.n)}
 

@@ -18,7 +18,7 @@ from ngo.common.devices import deterministic, torch_device
 from ngo.common.fields import Field, at_least, checked, meant
 from ngo.common.files import check_writable, file_lock, writable_folder
 from ngo.common.seeding import stream_seed
-from ngo.engine.population import Modules, tensors
+from ngo.engine.population import Modules, copies, tensors
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns
@@ -67,14 +67,14 @@ class RunState:
 
     def consensus(self) -> nn.Module:
         """A copy of the module with the mean of the workers' parameters, in eval mode."""
-        return like(self._module, tensors(self._current().population.consensus()))
+        return like(self._module, copies(tensors(self._current().population.consensus())))
 
     def worker(self, i: int) -> nn.Module:
         """A copy of the module of worker ``i``, in eval mode."""
         modules = self._current().population.modules
         if not isinstance(i, int) or not 0 <= i < len(modules):
             raise UserError(f"worker: {i!r} is not a worker; they are 0 to {len(modules) - 1}.")
-        return like(self._module, tensors(modules[i]))
+        return like(self._module, copies(tensors(modules[i])))
 
     def _current(self) -> Training:
         if self._training.step != self.step:
@@ -249,7 +249,7 @@ def fit(
             training = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped = _proceed(training, checkpoints, signals, callbacks, copied, progress)
             training.evaluate()
-            consensus = like(copied, tensors(training.population.consensus()))
+            consensus = like(copied, copies(tensors(training.population.consensus())))
             states = training.population.states()
             models = Modules(lambda i: like(copied, states.pop(i)), len(states))
             import pandas as pd

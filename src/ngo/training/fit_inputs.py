@@ -127,11 +127,10 @@ def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
 
 @torch.inference_mode(False)
 def like(template: nn.Module, values: Named) -> nn.Module:
-    """A copy of ``template`` in eval mode, with copies of ``values`` as parameters and buffers."""
+    """A copy of ``template`` in eval mode, with the ``values`` as parameters and buffers."""
     made = deepcopy(template)
     for name, tensor in tensors(made).items():
-        value = values.get(name, tensor).detach()
-        tensor.data = value.clone(memory_format=torch.contiguous_format)
+        tensor.data = values.get(name, tensor.data)
         tensor.grad = None
     return made.eval()
 
