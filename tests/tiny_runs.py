@@ -140,7 +140,7 @@ ENTRIES = {
 #: Couplings whose pulls, but for p = 1, are rounded by a number (``ngo.native.build.ROUNDING``).
 ROUNDED = ("power", "capped", "implicit")
 #: Epochs of a run of one step.
-ONE_STEP = 1e-6
+ONE_STEP = 2e-5
 
 #: Entries that need files to be downloaded, or a GPU.
 UNTRAINED = {
