@@ -3,8 +3,8 @@
 As a script, ``python tiny_runs.py FILE`` trains all of them in one process, with the package that
 is on the path, and writes as JSON, by name: the results version of the run and the SHA-256 of its
 metrics, or why it is refused. A run whose pulls are computed with a rounding number also has this
-number, and its metrics after one step. It uses public names and the command ``ngo train`` alone, so that it
-runs with the packages of earlier revisions.
+number, and its metrics after one step. It uses public names and the command ``ngo train`` alone, so
+that it runs with the packages of earlier revisions.
 """
 
 import hashlib

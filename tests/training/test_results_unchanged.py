@@ -66,7 +66,9 @@ def same(was, now):
     if was.get("rounding") == now.get("rounding"):
         return was == now
     before, after = was["one_step"], now["one_step"]
-    return bool(before) and all(before[k] == pytest.approx(after[k], rel=1e-5, abs=1e-8) for k in before)
+    return bool(before) and all(
+        before[k] == pytest.approx(after[k], rel=1e-5, abs=1e-8) for k in before
+    )
 
 
 def test_every_entry_has_a_tiny_run():

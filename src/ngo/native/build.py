@@ -58,7 +58,7 @@ def march() -> str:
 
 
 def build() -> str | None:
-    """The name of the build: a hash of rounding, compiler, flags and processor; None without a library.
+    """The name of the build, a hash of rounding, compiler, flags and processor; None without one.
 
     The sources are not part of it: whoever changes what they compute raises ``ROUNDING``, or a
     number of ``training.results_version``.
@@ -116,7 +116,14 @@ def compile_sources(sources: Sequence[Path], out: Path) -> None:
 
 
 def _build() -> str:
-    facts = [f"rounding {ROUNDING}", *FLAGS, march(), version("ziglang"), sys.platform, _processor()]
+    facts = [
+        f"rounding {ROUNDING}",
+        *FLAGS,
+        march(),
+        version("ziglang"),
+        sys.platform,
+        _processor(),
+    ]
     return f"kernels-{hashed(chr(0).join(facts))}"
 
 
