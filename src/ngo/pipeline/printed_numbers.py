@@ -53,7 +53,7 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
     """
     printed: dict[tuple, dict[str, Any]] = {}
     measured: list[pd.DataFrame] = []
-    for group in _by_number(claims).values():
+    for group in by_number(claims).values():
         wheres = [{**claim.where, **where} for claim, where, _ in group]
         for (claim, where, source), whole in zip(group, wheres, strict=True):
             differs = {k: v for k, v in whole.items() if any(w.get(k) != v for w in wheres)}
@@ -78,7 +78,7 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
     return numbers.sort_values(keys_of(numbers), ignore_index=True), pd.concat(measured)
 
 
-def _by_number(claims: ClaimsFile) -> dict[tuple, list[tuple[Claim, Selection, Any]]]:
+def by_number(claims: ClaimsFile) -> dict[tuple, list[tuple[Claim, Selection, Any]]]:
     """The claims and cells on each printed number, in their order."""
     found: dict[tuple, list] = {}
     for claim in claims.claims.values():
