@@ -26,14 +26,16 @@ from verdicts import specification_curve
 from verdicts.candidates import (
     FEWEST_EFFECTIVE,
     SCALES,
+    SET,
     Candidates,
     Tried,
+    is_range,
     shrunk,
     weigh,
 )
 from verdicts.claims import ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
-from verdicts.registry import UserError
+from verdicts.registry import UserError, one_of
 from verdicts.report import Section, as_strings
 from verdicts.reproduction import text_of
 from verdicts.run_values import VALUES
@@ -56,6 +58,12 @@ def entries(config: Mapping, paper: str, table: str | None) -> dict[str, Mapping
     given = config.get("unstated", {}).items()
     of = {name: entry for name, entry in given if entry["paper"] == paper}
     return {name: e for name, e in of.items() if table in (None, e["table"], name)}
+
+
+def read_by(entry: Mapping, claims: ClaimsFile) -> list[str]:
+    """The tables of an entry: of its runs, and of its claims, each a UserError if unknown."""
+    over = [claims.claims[one_of("claim", id, claims.claims)] for id in entry.get("claims", {})]
+    return [*entry["runs"], *(name for claim in over for name in claim.tables)]
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,9 @@ class Study:
         """One more run of candidates ``values``, as emulated, without a group of trained ones."""
         shape = len(values), len(self.printed)
         found = np.empty((3, *shape))
-        rows = values.assign(**{k: v for k, v in self.entry.get("fixed", {}).items() if k not in values})
+        rows = values.assign(
+            **{k: v for k, v in self.entry.get("fixed", {}).items() if k not in values}
+        )
         for (k, reading), emulator in self.emulators.items():
             of = rows.get(ACCURACY_OF, pd.Series(reading, rows.index)) == reading
             if not of.any():
@@ -262,3 +272,193 @@ def _correlation(
         found[one, other] = found[other, one] = both["residual_x"].corr(both["residual_y"])
         fewest.append(both["seed"].nunique())
     return shrunk(found, min(fewest, default=2))
+
+
+# The trained candidates: the nearest, and plants.
+
+
+def trained(found: Study, reading: str, how: str = "inner") -> pd.DataFrame:
+    """Trained candidates: their values, ``group``, ``final``, and a column by place for each cell.
+
+    These are numbers on the scale, of one seed. The runs agree in all values that several read.
+    """
+    parts = []
+    for (k, of), emulator in found.emulators.items():
+        if of == reading:
+            named = ["group", "seed", "final", *emulator.names]
+            parts.append(emulator.rows[[*named, "z"]].rename(columns={"z": k}))
+    parts.sort(key=lambda part: -part.shape[1])
+    whole = reduce(lambda one, other: one.merge(other, how=how), parts)
+    return whole.assign(**{ACCURACY_OF: reading}) if reading else whole
+
+
+def nearest(found: Study) -> pd.DataFrame:
+    """The trained candidates nearest to what is printed, with what the text fixes, and their cells.
+
+    ``distance`` is the root mean square of ours − printed over the cells that were run, at least
+    half of them, of the mean over seeds.
+    """
+    places, back = [*found.printed.index], SCALES[found.scale].back
+    every = pd.concat([trained(found, reading, "outer") for reading in found.readings])
+    for name, value in found.entry.get("fixed", {}).items():
+        every = every[matches(every[name], value)] if name in every else every
+    values = [n for n in every if n not in (*places, "seed", "final", "group")]
+    runs = every.groupby(values, dropna=False)[places].mean().reset_index()
+    runs[places] = back(runs[places])
+    off = runs[places] - found.printed["value"].to_numpy()
+    runs.insert(0, "distance", np.sqrt((off**2).mean(axis=1)))
+    runs = runs[runs[places].notna().sum(axis=1) * 2 >= len(places)].nsmallest(NEAREST, "distance")
+    fixed = [n for n in found.entry.get("fixed", {}) if n in runs]
+    return runs.drop(columns=fixed).rename(
+        columns=dict(zip(places, found.printed["cell"], strict=True))
+    )
+
+
+# The page.
+
+
+def one_candidate(printed: pd.DataFrame, measured: pd.DataFrame, place: str) -> Candidates:
+    """The one candidate of a table of which nothing is said to be open: what our seeds say of it.
+
+    The tables are those of ``printed_and_measured``; of a cell, the first setting counts. A
+    UserError if no cell has several seeds that did not diverge.
+    """
+    table = printed[printed["table"].map(short) == place]
+    keys = [name for name in table if name not in OF_NUMBERS]
+    first = measured[measured["setting"] == measured.groupby(keys)["setting"].transform("first")]
+    runs = first.pivot_table(index="seed", columns=keys, values="value", dropna=True)
+    runs = runs.loc[:, np.isfinite(runs).all() & (runs.count() > 1)]
+    table = table[table[keys].apply(tuple, axis=1).isin([*runs.columns])].reset_index(drop=True)
+    if table.empty:
+        raise UserError(f"candidates: no run of the archive answers a number of {place!r}.")
+    scale = "logit" if (table["unit"] == "%").all() else "log" if (runs > 0).all(None) else "plain"
+    z = SCALES[scale].to(runs[[*map(tuple, table[keys].to_numpy())]])
+    mean, spread, seeds = (of.to_numpy()[None] for of in (z.mean(), z.std(), z.count()))
+    correlation = shrunk(z.corr().to_numpy(), int(seeds.min()))
+    freedom = max(1.0, float(seeds.min() - 1))
+    none = pd.DataFrame(index=[0])
+    tried = Tried(none, mean, spread / np.sqrt(seeds), spread, correlation, freedom, scale)
+    return weigh(table.assign(cell=_named(table[keys].to_dict("records"))), tried)
+
+
+def report(
+    found: Study, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame], plants: int = 0
+) -> tuple[Candidates, list[Section]]:
+    """The answer for an entry, and the sections of its page behind it."""
+    tried = found.tried(found.prior())
+    lacking = ", ".join(found.unanswered)
+    told = [f"Without a run ({len(found.unanswered)}): {lacking}"] if lacking else []
+    weighed = weigh(found.printed, tried, told=told)
+    sections = []
+    if not found.entry.get("each"):
+        near = nearest(found)
+        text = "By the root mean square of ours − printed. One seed each, unless several were run."
+        sections.append(("The nearest that were trained", text, as_strings(near)))
+    if held := found.cells(found.entry.get("confirm", {})):
+        rest = sorted({*range(len(found.printed))} - {*held})
+        if rest:
+            rows = weigh(found.printed, tried, rest).predicted(held)
+            text = (
+                f"Weighed by the other {len(rest)} numbers alone, {rows['inside'].sum()} of "
+                f"{len(rows)} lie in the interval of 95 %."
+            )
+            sections.append(("Numbers that were held out", text, as_strings(rows)))
+    if rows := [
+        row for id in found.entry.get("claims", {}) for row in _shares(found, claims, tables, id)
+    ]:
+        sections.append(("Claims in what remains", CLAIMS, as_strings(pd.DataFrame(rows))))
+    if plants:
+        sections.append(("Is the instrument right?", PLANTS, as_strings(_counted(found, plants))))
+    return weighed, sections
+
+
+CLAIMS = f"""In the candidates that could have printed the other numbers, a claim holds in so many.
+Weights use only cells outside the claim. Below {FEWEST_EFFECTIVE} effective candidates, there are
+too few to tell."""
+
+PLANTS = """Trained candidates are left out and planted: one seed's table, with two decimals. Holds:
+how often the planted value is in what remains, which has the probability said. None: how often it
+is said that none could have printed the table; and with 2 points more for one method."""
+
+
+def _shares(
+    found: Study, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame], id: str
+) -> Iterator[dict[str, Any]]:
+    """A claim over universes, by weights from other cells: of all, and of those as the text says."""
+    curve = specification_curve(claims, tables, id)
+    universes = curve.filter(like="universe_").rename(columns=lambda n: n.removeprefix("universe_"))
+    cells, fits = found.cells(found.entry["claims"][id]), pd.Series(True, curve.index)
+    for name, value in found.entry.get("fixed", {}).items():
+        fits &= matches(universes[name], value) if name in universes else True
+    for of, kept in (("all universes", fits | True), ("with what the text states", fits)):
+        if not kept.any():
+            continue
+        tried = found.tried(universes[kept].reset_index(drop=True))
+        says, yes = claims.claims[id].says, curve["side"][kept] == 1
+        at = weigh(found.printed, tried, cells).share(yes)
+        share, low, high, plain = (
+            f"{100 * at[n]:.0f}" for n in ("share", "low", "high", "unweighed")
+        )
+        few = "too few to tell" if at["effective"] < FEWEST_EFFECTIVE else f"{share} %"
+        yield {"claim": id, "says": says, "of": of, "holds in": few, "weighed": f"{share} % [{low}, {high}]",
+               "unweighed": f"{plain} %", "universes": int(at["count"]), "effective": at["effective"]}  # fmt: skip
+
+
+def _counted(found: Study, plants: int) -> pd.DataFrame:
+    """What ``planted`` says, by value."""
+    rows = planted(found, plants)
+    values = rows[rows["name"] != "none"].groupby("name", as_index=False)
+    said = rows[rows["name"] == "none"]
+    none = {"name": "none could", "plants": len(said), "holds": said["holds"].mean()}
+    more = {**none, "name": f"none could, + {ADDED:g} points", "holds": said["added"].mean()}
+    table = values.agg(plants=("holds", "size"), holds=("holds", "mean"), said=("said", "mean"),
+                       size=("size", "mean"))  # fmt: skip
+    return pd.concat([table, pd.DataFrame([none, more])]).astype({"holds": float})
+
+
+#: Points that are added to one method of a planted table.
+ADDED = 2.0
+
+
+def planted(found: Study, count: int, candidates: int = 2000, seed: int = 0) -> pd.DataFrame:
+    """Is the instrument right? Tables of one seed of trained candidates, which are left out.
+
+    A row for each plant and value: ``plant``, ``name``, ``holds`` (whether the planted value is in
+    what remains) and ``size`` (the share of what was tried that remains); and a row ``none``, with
+    ``holds`` (whether none could have printed the table), and ``added`` (whether that is said with
+    ``ADDED`` points more for one method). What the text fixes is, for a plant, what it has.
+    """
+    stream, prior = np.random.default_rng(seed), found.prior(candidates)
+    every = pd.concat([trained(found, reading) for reading in found.readings], ignore_index=True)
+    chosen = every.iloc[stream.permutation(len(every))[:count]]
+    places, back = [*found.printed.index], SCALES[found.scale].back
+    methods = found.printed["method"]
+    rows = []
+    for number, (_, plant) in enumerate(chosen.iterrows()):
+        fixed = {n: plant[n] for n in found.entry.get("fixed", {}) if n in plant}
+        tried = found.tried(prior.assign(**fixed), int(plant["group"]))
+        tried = tried._replace(values=prior)
+        table = found.printed[["cell"]].assign(rounding=0.005)
+        table["value"] = np.round(back(plant[places].to_numpy(float)), 2)
+        weighed = weigh(table, tried)
+        sizes = weighed.frame.set_index("value")["size"]
+        for name, kept in weighed.sets.items():
+            low_high = is_range(prior[name])
+            holds = kept[0] <= plant[name] <= kept[1] if low_high else plant[name] in kept
+            mass = SET if low_high else float(weighed.shares(prior[name])[[*kept]].sum())
+            rows.append(
+                {"plant": number, "name": name, "holds": holds, "size": sizes[name], "said": mass}
+            )
+        method = methods.unique()[number % methods.nunique()]
+        table["value"] += ADDED * (methods == method)
+        more = weigh(table, tried).none_could
+        rows.append(
+            {
+                "plant": number,
+                "name": "none",
+                "holds": weighed.none_could,
+                "added": more,
+                "effective": weighed.effective,
+            }
+        )
+    return pd.DataFrame(rows)

@@ -238,6 +238,23 @@ _UNIVERSES = _mapping(
         "scale?": _named(_named(_named(_POSITIVE, True), True), True),
     }
 )
+#: See ``pipeline.candidates``.
+_UNSTATED = _mapping(
+    {
+        "paper": _ID,
+        "table": _ID,
+        "where?": _MAPPING,
+        "runs": _TEXTS,
+        "fixed?": _MAPPING,
+        "values?": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
+        "each?": _TEXTS,
+        "scale?": _named(_named(_named(_POSITIVE, True), True), True),
+        "count": _whole(1, 10**5),
+        "sobol_seed": _SEED,
+        "confirm?": _MAPPING,
+        "claims?": _named(_MAPPING, _NAME),
+    }
+)
 _FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
 #: See ``paper_figures.Artefact``.
 _FIGURE = _mapping(
@@ -269,6 +286,7 @@ _CONFIG: Schema = {
     "settings": _named(_MAPPING, _NAME),
     "training": _named(_TRAINING),
     "universes?": _named(_UNIVERSES),
+    "unstated?": _named(_UNSTATED),
     "partitions": _named(_mapping({"settings": _TEXTS, "seed": _SEED})),
     "figures?": _named(_or_null(_FIGURE, "a mapping of keys to values, or null"), _FILE),
     "artefacts": _named(_named(_NUMBER, True)),

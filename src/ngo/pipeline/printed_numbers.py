@@ -5,7 +5,7 @@ The claims are those of ``reference/claims.yaml`` in the paper's folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,11 @@ def on_numbers(path: Path) -> ClaimsFile:
     return replace(claims, claims=named)
 
 
-def archived_tables(path: Path, claims: ClaimsFile, tell: Any) -> dict[str, pd.DataFrame]:
-    """The tidy tables of an archive that the claims read."""
+def archived_tables(path: Path, names: Iterable[str], tell: Any) -> dict[str, pd.DataFrame]:
+    """The tidy tables of an archive with these names, but for those that it does not have."""
     archive = read_archive(path)
     with archived_plan(archive, trusted=False, tell=tell) as planned:
-        return tables_of(planned, archive, [name for name in claims.tables if name in planned.made])
+        return tables_of(planned, archive, [name for name in names if name in planned.made])
 
 
 def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -1,0 +1,75 @@
+"""``ngo candidates``: which choices of what a paper leaves open could have printed its table?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ngo.cli.options import FOLDER, INPUT
+from ngo.pipeline import paths
+from verdicts.registry import UserError, one_of
+
+
+@click.command()
+@click.argument("paper")
+@click.option("--table", help="A printed table: table1  [default: all]")
+@click.option("--dataset", help="One data set  [default: all]")
+@click.option("--archive", type=INPUT, help="Archive with the runs  [default: the shipped one]")
+@click.option("--plants", type=click.IntRange(0), default=0, help="Plant so many known candidates.")
+@click.option("--out", type=FOLDER, help="Folder  [default: results/candidates/PAPER]")
+def candidates(
+    paper: str,
+    table: str | None,
+    dataset: str | None,
+    archive: Path | None,
+    plants: int,
+    out: Path | None,
+) -> None:
+    """Say which choices of what PAPER leaves open could have printed its table.
+
+    The values that the text leaves open are in the section unstated of the paper's config; the runs
+    are those of its shipped archive. The page has what remains of each value, the nearest choices
+    that were trained, and what becomes of claims in what remains. --plants says whether the answer
+    can be trusted: choices that are known are found again.
+
+    Ask it of Table 1 of the NGO paper:
+      ngo candidates ngo --table table1 --dataset mnist
+    """
+    one_of("paper", paper, paths.paper_names())
+    from ngo.pipeline import candidates as made
+    from ngo.pipeline import printed_numbers
+    from ngo.pipeline.config import read_config
+    from verdicts import read_claims
+    from verdicts.candidates import TITLE, write
+
+    root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
+    file = root / paths.reference_folder(paper) / "claims.yaml"
+    numbers, claims = printed_numbers.on_numbers(file), read_claims(file)
+    configs = dict.fromkeys([paths.CONFIG, paths.config_of(paper)])
+    found = made.entries(read_config([root / path for path in configs]), paper, table)
+    found = {k: e for k, e in found.items() if dataset in (None, e.get("where", {}).get("dataset"))}
+    known = sorted({made.short(claim.place) for claim in numbers.claims.values()})
+    one_of("table", table or known[0], [*known, *found])
+    if dataset and not found:
+        raise UserError(f"dataset: of {dataset!r}, the config's section unstated has nothing.")
+    names = {name for entry in found.values() for name in made.read_by(entry, claims)}
+    tables = [table] if table else known
+    alone = [name for name in tables if not any(name in (k, e["table"]) for k, e in found.items())]
+    names |= {*(numbers.tables if alone else ())}
+    shipped = paths.shipped_metrics(root).get(paths.FIRST if paper == paths.NGO else paper)
+    if archive is None and shipped is None:
+        raise UserError(f"archive: none of {paper!r} is shipped; name one.")
+    read = printed_numbers.archived_tables(archive or shipped, sorted(names), click.echo)
+    folder = out or Path("results/candidates") / paper
+    for name, entry in found.items():
+        study = made.study(entry, numbers, {k: read[k] for k in entry["runs"] if k in read})
+        answer, sections = made.report(study, claims, read, plants)
+        write(folder / name, answer, sections, f"{TITLE} {paper}, {name}")
+        click.echo(f"{name}: {answer} {folder / name}/candidates.html")
+    if alone:
+        pair = printed_numbers.printed_and_measured(numbers, read)
+    for name in alone:
+        answer = made.one_candidate(*pair, name)
+        write(folder / name, answer, [], f"{TITLE} {paper}, {name}")
+        click.echo(f"{name}: {answer} {folder / name}/candidates.html")
