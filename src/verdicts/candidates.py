@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,6 +87,8 @@ class Tried(NamedTuple):
     correlation: np.ndarray
     freedom: float
     scale: str = "logit"
+    #: Below 1: together, the cells tell less than their correlation says (Holmes and Walker 2017).
+    power: float = 1.0
 
 
 def shrunk(correlation: np.ndarray, count: int, least: float = 1e-3) -> np.ndarray:
@@ -108,8 +110,8 @@ def shrunk(correlation: np.ndarray, count: int, least: float = 1e-3) -> np.ndarr
 class Candidates(Result):
     """The candidates with their weights; ``frame`` has a row for each value that is left open.
 
-    Columns of ``frame``: ``value``; ``tried`` and ``remains``, in words; ``low`` and ``high``, the
-    ends of what remains of a range; ``size``, the share of what was tried that remains.
+    Columns of ``frame``: ``value``; ``tried`` and ``remains``, in words; ``size``, the share of
+    what was tried that remains.
     """
 
     tried: Tried
@@ -123,14 +125,14 @@ class Candidates(Result):
     #: … and the squares of their distances, with the cells' errors and correlation.
     distance: np.ndarray
     #: On the scale: printed − mean, in errors, [candidates, cells]; and the errors.
-    off: np.ndarray = field(compare=False)
-    errors: np.ndarray = field(compare=False)
+    off: np.ndarray
+    errors: np.ndarray
     told: Sequence[str] = ()
 
     @cached_property
     def weights(self) -> np.ndarray:
         """The probability of each candidate, [candidates]; their sum is 1."""
-        return np.asarray(special.softmax(self.density))
+        return np.asarray(special.softmax(self.tried.power * self.density))
 
     @property
     def effective(self) -> float:
@@ -145,58 +147,48 @@ class Candidates(Result):
     @property
     def p(self) -> float:
         """The probability, under the likeliest, of a table as far away as the printed one."""
-        count, freedom = len(self.cells), self.tried.freedom
-        return float(special.fdtrc(count, freedom, self.distance[self.best] / count))
+        count = len(self.cells)
+        far = self.distance[self.best] / count
+        return float(special.fdtrc(count, self.tried.freedom, far))
 
     @property
     def none_could(self) -> bool:
         """Whether no candidate that was tried could have printed this."""
         return self.p < NONE
 
-    @cached_property
-    def sets(self) -> dict[str, tuple[Any, ...]]:
-        """What remains of each value with probability ``SET``: two ends, or choices.
-
-        Of a range, as much is left out on both sides. Choices are the likeliest ones.
-        """
-        return {str(name): self._set(values) for name, values in self.tried.values.items()}
-
-    def _set(self, values: pd.Series) -> tuple[Any, ...]:
-        if is_range(values):
-            order = np.argsort(values.to_numpy(), kind="stable")
-            sums = np.cumsum(self.weights[order]) - self.weights[order] / 2
-            ends = np.interp([(1 - SET) / 2, (1 + SET) / 2], sums, values.to_numpy(float)[order])
-            return tuple(float(f"{end:.3g}") for end in ends)
-        shares = self.shares(values)
-        return tuple(shares.index[: np.searchsorted(shares.cumsum(), SET - 1e-9) + 1])
-
     def shares(self, values: pd.Series) -> pd.Series:
         """The probability of each choice, the likeliest first."""
         found = pd.Series(self.weights).groupby(values.to_numpy()).sum()
         return found.sort_values(ascending=False, kind="stable")
 
+    def kept(self, values: pd.Series) -> tuple[Any, ...]:
+        """What remains of a value with probability ``SET``: the ends of a range, or choices.
+
+        Of a range, as much is left out on both sides. Choices are the likeliest ones.
+        """
+        if is_range(values):
+            order = np.argsort(values.to_numpy(), kind="stable")
+            sums = np.cumsum(self.weights[order]) - self.weights[order] / 2
+            ends = np.interp([(1 - SET) / 2, (1 + SET) / 2], sums, values.to_numpy(float)[order])
+            return float(ends[0]), float(ends[1])
+        shares = self.shares(values)
+        return tuple(shares.index[: np.searchsorted(shares.cumsum(), SET - 1e-9) + 1])
+
     @cached_property
     def frame(self) -> pd.DataFrame:  # type: ignore[override]  # it is made when it is asked for
         """See the class."""
         rows = []
-        for name, kept in self.sets.items():
-            values = self.tried.values[name]
+        for name, values in self.tried.values.items():
+            kept, shares = self.kept(values), self.shares(values)
             if is_range(values):
-                inside, (low, high) = values.between(*kept).mean(), kept
-                tried = f"{values.min():.3g} to {values.max():.3g}"
-                remains = f"{low:.3g} to {high:.3g}"
+                ends = (f"{a:.3g} to {b:.3g}" for a, b in [(values.min(), values.max()), kept])
+                size = values.between(*kept).mean()
             else:
-                inside, (low, high) = values.isin(kept).mean(), (math.nan, math.nan)
-                tried = ", ".join(map(str, sorted(values.unique())))
-                shares = self.shares(values)[[*kept]].items()
-                remains = ", ".join(f"{choice} ({100 * share:.0f} %)" for choice, share in shares)
-            row = {"value": name, "tried": tried, "remains": remains}
-            rows.append({**row, "low": low, "high": high, "size": float(inside)})
-        return pd.DataFrame(rows, columns=["value", "tried", "remains", "low", "high", "size"])
-
-    def shown(self) -> pd.DataFrame:
-        """See ``Result``."""
-        return as_strings(self.frame.drop(columns=["low", "high"]))
+                told = (f"{choice} ({100 * shares[choice]:.0f} %)" for choice in kept)
+                ends = (", ".join(parts) for parts in [map(str, shares.sort_index().index), told])
+                size = values.isin(kept).mean()
+            rows.append([name, *ends, float(size)])
+        return pd.DataFrame(rows, columns=["value", "tried", "remains", "size"])
 
     def numbers(self) -> pd.DataFrame:
         """The printed numbers beside the likeliest candidate's.
@@ -204,14 +196,13 @@ class Candidates(Result):
         ``low`` and ``high``: one run has it between these with 95 %. ``off``: how far the printed
         number is from what the other cells let expect, in errors.
         """
-        mean, errors = self.tried.mean[self.best], self.errors[self.best]
-        half, back = special.stdtrit(self.tried.freedom, 1 - ALPHA / 2), SCALES[self.tried.scale][1]
+        mean, back = self.tried.mean[self.best], SCALES[self.tried.scale].back
+        half = special.stdtrit(self.tried.freedom, 1 - ALPHA / 2) * self.errors[self.best]
         inverse = np.linalg.inv(_part(self.tried.correlation, self.cells))
-        rows = self.printed.assign(
-            likeliest=back(mean), low=back(mean - half * errors), high=back(mean + half * errors)
-        ).iloc[self.cells]
         given = inverse @ self.off[self.best, self.cells] / np.sqrt(np.diag(inverse))
-        return rows[["cell", "value", "likeliest", "low", "high"]].assign(off=given)
+        ours = {"likeliest": back(mean), "low": back(mean - half), "high": back(mean + half)}
+        rows = self.printed[["cell", "value"]].assign(**ours)
+        return rows.iloc[self.cells].assign(off=given)
 
     def predicted(self, cells: Sequence[int]) -> pd.DataFrame:
         """Other cells: the 95 % interval in which those that weigh let expect the printed number.
@@ -227,78 +218,58 @@ class Candidates(Result):
         normal = stream.normal(size=(DRAWS, len(cells))) @ np.linalg.cholesky(rest).T
         off = self.off[chosen][:, known] @ solved + normal * np.sqrt(wider)[:, None]
         drawn = self.tried.mean[chosen][:, cells] + off * self.errors[chosen][:, cells]
-        ends = np.quantile(drawn, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
-        low, high = SCALES[self.tried.scale].back(ends)
-        rows = self.printed.iloc[[*cells]][["cell", "value"]].assign(low=low, high=high)
-        return rows.assign(inside=rows["value"].between(low, high))
+        low, high = np.quantile(drawn, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+        back, rows = SCALES[self.tried.scale].back, self.printed.iloc[[*cells]][["cell", "value"]]
+        rows = rows.assign(low=back(low), high=back(high))
+        return rows.assign(inside=rows["value"].between(rows["low"], rows["high"]))
 
-    def share(self, yes: Any) -> dict[str, float]:
-        """The share of the candidates for which something is so, by weight and without weights.
+    def share(self, yes: Any) -> tuple[float, float, float]:
+        """The share of the candidates for which something is so, and its 95 % interval.
 
-        With ``effective`` candidates, and ``low`` and ``high``, the ends of the 95 % interval for
-        so many.
+        The interval is that of a share of ``effective`` candidates.
         """
-        given = np.asarray(yes, float)
-        share, effective = min(1.0, float(self.weights @ given)), self.effective
-        low, high = share_interval(share * effective, effective, ALPHA)
-        found = {"share": share, "low": low, "high": high, "effective": effective}
-        return {**found, "unweighed": float(given.mean()), "count": float(len(given))}
+        share, count = min(1.0, float(self.weights @ np.asarray(yes, float))), self.effective
+        return share, *share_interval(share * count, count, ALPHA)
 
     def __str__(self) -> str:
         """The answer in a sentence."""
+        count, numbers = len(self.weights), self.numbers()
         p = f"p {'< 0.001' if self.p < 1e-3 else f'= {self.p:.2g}'}"
         far = f"a table as far from the likeliest as the printed one: {p}"
-        one = len(self.weights) == 1
+        few = self.frame[self.frame["size"] <= SET / 2]
+        kept = (
+            ", ".join(few["value"] + " " + few["remains"]) or "of each value, most that was tried"
+        )
+        told = (
+            f"of {count:,} candidates, as much as {self.effective:,.0f} of equal weight could have"
+        )
+        told = f"{told} printed this ({far}). With 90 %: {kept}"
         if self.none_could:
-            numbers = self.numbers()
-            order = numbers["off"].abs().sort_values(ascending=False).index
-            which = numbers.loc[[k for k in order if abs(numbers["off"][k]) >= FAR] or order[:1]]
-            where = "; ".join(which["cell"])
-            could = "The candidate that was tried could not" if one else "No candidate that was"
-            could += " have printed this" if one else " tried could have printed this"
-            told = f"{could} ({far}). It fails at {len(which)} of {len(numbers)} numbers: {where}"
-        elif one:
-            told = f"One candidate was tried, and it could have printed this ({far})"
-        else:
-            kept = ", ".join(f"{row.value} {row.remains}" for row in self._told_apart())
-            told = (
-                f"Of {len(self.weights):,} candidates, as much as {self.effective:,.0f} of equal "
-                f"weight could have printed this ({far}). With 90 %: {kept or 'all that was tried'}"
-            )
-        if one and self.none_could:
-            told = f"One candidate was tried. {told}"
-        return ". ".join([told, *self.told]) + "."
-
-    def _told_apart(self) -> Iterable[Any]:
-        """The rows of values of which a quarter or less remains, or at most two."""
-        rows = self.frame.sort_values("size", kind="stable")
-        return rows[rows["size"] <= SET / 2].itertuples()
+            fails = numbers["cell"][numbers["off"].abs() >= min(FAR, numbers["off"].abs().max())]
+            told = f"no candidate that was tried could have printed this ({far}). It fails at "
+            told += f"{len(fails)} of {len(numbers)} numbers: {'; '.join(fails)}"
+        elif count == 1:
+            told = f"it could have printed this ({far})"
+        told = told if count > 1 else f"one candidate was tried: {told}"
+        return ". ".join([told[0].upper() + told[1:], *self.told]) + "."
 
     def draw(self, figure: Figure) -> None:
-        """Of each value, what was tried (grey) and what remains (dark)."""
-        names = [*map(str, self.tried.values)]
-        rows = max(1, math.ceil(len(names) / 3))
-        figure.set_size_inches(8, 0.6 + 1.9 * rows)
-        for axes in figure.subplots(rows, 3, squeeze=False).flat[len(names) :]:
+        """Of each value, what was tried (grey) and what remains (dark); a range in ten parts."""
+        rows = max(1, math.ceil(self.tried.values.shape[1] / 3))
+        figure.set_size_inches(8, 0.6 + 1.8 * rows)
+        every = figure.subplots(rows, 3, squeeze=False).ravel()
+        for axes in every[self.tried.values.shape[1] :]:
             axes.set_axis_off()
-        for axes, name in zip(figure.axes, names, strict=False):
-            values = self.tried.values[name]
+        for axes, (name, values) in zip(every, self.tried.values.items(), strict=False):
+            parts = pd.qcut(values, 10, labels=False) if is_range(values) else values
+            new = self.shares(parts).sort_index()
+            old = parts.value_counts(normalize=True).reindex(new.index)
+            axes.bar(range(len(new)), old, color="0.8", width=0.9)
+            axes.bar(range(len(new)), new, color="#1f3b5c", width=0.6, alpha=0.85)
+            axes.set_xticks(range(len(new)), map(str, new.index), fontsize=8)
             if is_range(values):
-                log = values.min() > 0 and values.max() > 3 * values.min()
-                space = np.geomspace if log else np.linspace
-                edges = space(values.min(), values.max(), 13)
-                axes.set_xscale("log" if log else "linear")
-                old, new = (np.histogram(values, edges, weights=w)[0] for w in (None, self.weights))
-                left, width = edges[:-1], np.diff(edges)
-            else:
-                shares = self.shares(values).sort_index()
-                old, new = values.value_counts().reindex(shares.index).to_numpy(), shares.to_numpy()
-                left, width = np.arange(len(shares)) - 0.4, np.full(len(shares), 0.8)
-                axes.set_xticks(range(len(shares)), map(str, shares.index))
-            for height, colour in ((old / old.sum(), "0.8"), (new, "#1f3b5c")):
-                axes.bar(left, height, width, align="edge", color=colour, alpha=0.8)
+                axes.set_xticks([0, len(new) - 1], [f"{values.min():.3g}", f"{values.max():.3g}"])
             axes.set(title=name, yticks=[])
-            axes.tick_params(labelsize=8)
 
 
 def is_range(values: pd.Series) -> bool:
@@ -328,27 +299,23 @@ def weigh(
         one_of("printed: column", name, [*map(str, table.columns)])
     scale = SCALES[one_of("scale", tried.scale, SCALES)]
     shape = len(tried.values), len(table)
-    check(min(shape), "tried", shape, "it needs a candidate and a cell")
-    for name in ("mean", "error", "spread"):
-        given = getattr(tried, name).shape
-        check(given == shape, name, given, f"it must be of candidates × cells, {shape}")
-        check(np.isfinite(getattr(tried, name)).all(), name, "NaN", "all must be finite")
-    check(tried.correlation.shape == 2 * shape[1:], "correlation", tried.correlation.shape,
-          f"it must be of cells × cells, {2 * shape[1:]}")  # fmt: skip
-    check(tried.freedom >= 1, "freedom", tried.freedom, "it must be 1 or more")
+    for name, size in {**dict.fromkeys(["mean", "error", "spread"], shape),
+                       "correlation": 2 * shape[1:]}.items():  # fmt: skip
+        given = getattr(tried, name)
+        check(given.shape == size, name, given.shape, f"it must be {size}, as other tables say")
+        check(np.isfinite(given).all(), name, math.nan, "all must be finite")
     known = np.arange(shape[1]) if cells is None else np.asarray(cells, int)
-    check(len(known), "cells", [], "name one or more")
+    check(min(*shape, len(known)), "candidates and cells", [*shape], "one or more are needed")
     given = table.reindex(columns=["value", "rounding", "sd", "se", "seeds"]).astype(float)
     value, rounding, sd, se, seeds = given.to_numpy().T
     seeds = np.where(seeds >= 1, seeds, 1)
     se = np.where(se > 0, se, np.where(seeds >= FEWEST, sd / np.sqrt(seeds), np.nan))
     at = scale.to(value)
-    check(np.isfinite(at).all(), "printed", value[~np.isfinite(at)], f"{tried.scale} has none")
     own, half = ((scale.to(value + of) - scale.to(value - of)) / 2 for of in (se, rounding))
     runs = np.where(np.isnan(own), tried.spread**2 / seeds, own**2)
     errors = np.sqrt(tried.error**2 + runs + np.nan_to_num(half) ** 2 / 3)
-    check((errors > 0).all(), "spread", 0, "a cell needs an error, a spread or a rounding")
     off = (at - tried.mean) / errors
+    check(np.isfinite(off).all(), "printed", [*value], f"not all are on the scale {tried.scale}")
     try:
         lower = np.linalg.cholesky(_part(tried.correlation, known))
     except np.linalg.LinAlgError:
@@ -356,9 +323,9 @@ def weigh(
     distance = (np.linalg.solve(lower, off[:, known].T) ** 2).sum(axis=0)
     count, freedom = len(known), tried.freedom
     density = special.gammaln((freedom + count) / 2) - special.gammaln(freedom / 2)
-    density = density - count / 2 * math.log(freedom * math.pi) - np.log(np.diag(lower)).sum()
+    density -= count / 2 * math.log(freedom * math.pi) + np.log(np.diag(lower)).sum()
     density = density - np.log(errors[:, known]).sum(axis=1)
-    density = density - (freedom + count) / 2 * np.log1p(distance / freedom)
+    density -= (freedom + count) / 2 * np.log1p(distance / freedom)
     return Candidates(tried, table, known, density, distance, off, errors, told)
 
 
@@ -372,7 +339,7 @@ candidates of equal weight that would say as much. "None could" is said below 1 
 
 REMAINS = """With 90 %: of a range, as much is left out at both ends; of choices, the likeliest
 ones. Size: the share of what was tried that remains; 0.9 of a range is what nothing told would
-leave."""
+leave. Likeliest: the likeliest candidate's."""
 
 READ = """The likeliest candidate: where one run lies with 95 %, if it is as expected. Off: how far
 the printed number is from what the other numbers let expect, in errors."""
@@ -380,18 +347,13 @@ the printed number is from what the other numbers let expect, in errors."""
 
 def sections(found: Candidates, more: Iterable[Section] = ()) -> list[Section]:
     """What the page says, and then ``more``."""
-    best: Any = pd.DataFrame([{"value": k, "likeliest": found.tried.values[k].iloc[found.best]}
-                              for k in found.tried.values])  # fmt: skip
-    none: Any = pd.DataFrame()
-    content = [
-        ("Answer", str(found), none),
-        ("What remains of each value", REMAINS, found.shown() if len(found.frame) else none),
-        ("The likeliest candidate", "", as_strings(best) if len(best) else none),
-        ("Printed numbers", READ, as_strings(found.numbers())),
-    ]
-    kept = [section for section in content if section[1] != REMAINS or len(section[2])]
-    kept = [section for section in kept if section[1] or len(section[2])]
-    return [*kept, *more, ("What is assumed", ASSUMED, none)]
+    best: Any = found.tried.values.iloc[found.best].rename("likeliest").astype(str)
+    content = [("Answer", str(found), pd.DataFrame())]
+    if len(found.frame):
+        table = found.frame.set_index("value").join(best).rename_axis("value").reset_index()
+        content.append(("What remains of each value", REMAINS, as_strings(table)))
+    content.append(("Printed numbers", READ, as_strings(found.numbers())))
+    return [*content, *more, ("What is assumed", ASSUMED, pd.DataFrame())]
 
 
 def write(

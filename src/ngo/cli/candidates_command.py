@@ -8,7 +8,7 @@ import click
 
 from ngo.cli.options import FOLDER, INPUT
 from ngo.pipeline import paths
-from verdicts.registry import UserError, one_of
+from verdicts.registry import one_of
 
 
 @click.command()
@@ -46,30 +46,29 @@ def candidates(
     root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
     file = root / paths.reference_folder(paper) / "claims.yaml"
     numbers, claims = printed_numbers.on_numbers(file), read_claims(file)
-    configs = dict.fromkeys([paths.CONFIG, paths.config_of(paper)])
-    found = made.entries(read_config([root / path for path in configs]), paper, table)
-    found = {k: e for k, e in found.items() if dataset in (None, e.get("where", {}).get("dataset"))}
+    config = read_config(root / at for at in dict.fromkeys([paths.CONFIG, paths.config_of(paper)]))
+    of_paper = {k: e for k, e in config["unstated"].items() if e["paper"] == paper}
     known = sorted({made.short(claim.place) for claim in numbers.claims.values()})
-    one_of("table", table or known[0], [*known, *found])
-    if dataset and not found:
-        raise UserError(f"dataset: of {dataset!r}, the config's section unstated has nothing.")
-    names = {name for entry in found.values() for name in made.read_by(entry, claims)}
-    tables = [table] if table else known
-    alone = [name for name in tables if not any(name in (k, e["table"]) for k, e in found.items())]
-    names |= {*(numbers.tables if alone else ())}
+    wanted = [one_of("table", made.short(table), known)] if table else known
+    sets = {entry.get("where", {}).get("dataset") for entry in of_paper.values()}
+    chosen = {one_of("dataset", dataset, sets)} if dataset else sets
+    entries = {
+        name: entry
+        for name, entry in of_paper.items()
+        if entry["table"] in wanted and entry.get("where", {}).get("dataset") in chosen
+    }
+    alone = {*wanted} - {entry["table"] for entry in of_paper.values()} if not dataset else set()
+    names = {table for entry in entries.values() for table in entry["runs"]}
+    names |= {*numbers.tables} if alone else set()
     shipped = paths.shipped_metrics(root).get(paths.FIRST if paper == paths.NGO else paper)
-    if archive is None and shipped is None:
-        raise UserError(f"archive: none of {paper!r} is shipped; name one.")
     read = printed_numbers.archived_tables(archive or shipped, sorted(names), click.echo)
-    folder = out or Path("results/candidates") / paper
-    for name, entry in found.items():
-        study = made.study(entry, numbers, {k: read[k] for k in entry["runs"] if k in read})
-        answer, sections = made.report(study, claims, read, plants)
-        write(folder / name, answer, sections, f"{TITLE} {paper}, {name}")
-        click.echo(f"{name}: {answer} {folder / name}/candidates.html")
+    folder, answers = out or Path("results/candidates") / paper, {}
+    for name, entry in entries.items():
+        study = made.study(entry, numbers, {k: read[k] for k in entry["runs"]})
+        answers[name] = made.report(study, claims, read, plants)
     if alone:
         pair = printed_numbers.printed_and_measured(numbers, read)
-    for name in alone:
-        answer = made.one_candidate(*pair, name)
-        write(folder / name, answer, [], f"{TITLE} {paper}, {name}")
+        answers |= {name: (made.one_candidate(*pair, name), []) for name in sorted(alone)}
+    for name, (answer, sections) in answers.items():
+        write(folder / name, answer, sections, f"{TITLE} {paper}, {name}")
         click.echo(f"{name}: {answer} {folder / name}/candidates.html")

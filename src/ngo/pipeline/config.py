@@ -225,17 +225,21 @@ _TRAINING = _mapping(
 )
 _INTERVAL = _mapping({"from": _NUMBER, "to": _NUMBER, "log?": _BOOLEAN})
 _VALUES = _either(_list({}, uniqueItems=True), _INTERVAL)
+#: See ``pipeline.experiments.sample``.
+_SAMPLE: Schema = {
+    "count": _whole(1, 10**5),
+    "sobol_seed": _SEED,
+    "values": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
+    "scale?": _named(_named(_named(_POSITIVE, True), True), True),
+}
 #: See ``pipeline.experiments``.
 _UNIVERSES = _mapping(
     {
         "settings": _TEXTS,
         "compare": _CASES,
-        "count": _whole(1, 10**5),
-        "sobol_seed": _SEED,
+        **_SAMPLE,
         "seeds?": _whole(1, 10**4),
         "evaluations?": _whole(1, 10**4),
-        "values": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
-        "scale?": _named(_named(_named(_POSITIVE, True), True), True),
     }
 )
 #: See ``pipeline.candidates``.
@@ -246,11 +250,7 @@ _UNSTATED = _mapping(
         "where?": _MAPPING,
         "runs": _TEXTS,
         "fixed?": _MAPPING,
-        "values?": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
-        "each?": _TEXTS,
-        "scale?": _named(_named(_named(_POSITIVE, True), True), True),
-        "count": _whole(1, 10**5),
-        "sobol_seed": _SEED,
+        **_SAMPLE,
         "confirm?": _MAPPING,
         "claims?": _named(_MAPPING, _NAME),
     }

@@ -50,10 +50,8 @@ def experiments(config: Mapping) -> tuple[dict[str, dict[RunSpec, str]], dict[st
     for name, entry in config.get("universes", {}).items():
         runs[PREFIX + name], universes[PREFIX + name] = sampled_runs(name, config, entry)
     for name, entry in config.get("unstated", {}).items():
-        key = f"unstated.{name}"
-        check_sample(key, {"values": {}, **entry})
-        check_fields(f"{key}.fixed", entry.get("fixed", {}))
-        check_fields(f"{key}.each", dict.fromkeys(entry.get("each", []), 1))
+        check_sample(f"unstated.{name}", entry)
+        check_fields(f"unstated.{name}.fixed", entry.get("fixed", {}))
     return runs, universes
 
 
