@@ -50,21 +50,11 @@ DRAWS = 4000
 ENDS = 5.0, 99.9
 
 
-class Scale(NamedTuple):
-    """A scale on which errors are alike everywhere, and back from it."""
-
-    to: Callable[[Any], Any]
-    back: Callable[[Any], Any]
-
-
-def _logit(percent: Any) -> Any:
-    return special.logit(np.clip(percent, *ENDS) / 100)
-
-
-SCALES = {
-    "logit": Scale(_logit, lambda z: 100 * special.expit(z)),
-    "log": Scale(np.log, np.exp),
-    "plain": Scale(np.asarray, np.asarray),
+#: Scales on which errors are alike everywhere: to a scale, and back.
+SCALES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "logit": (lambda x: special.logit(np.clip(x, *ENDS) / 100), lambda z: 100 * special.expit(z)),
+    "log": (np.log, np.exp),
+    "plain": (np.asarray, np.asarray),
 }
 
 
@@ -193,16 +183,16 @@ class Candidates(Result):
     def numbers(self) -> pd.DataFrame:
         """The printed numbers beside the likeliest candidate's.
 
-        ``low`` and ``high``: one run has it between these with 95 %. ``off``: how far the printed
-        number is from what the other cells let expect, in errors.
+        ``low`` and ``high``: one run has it between these with 95 %. ``off``: printed − likeliest,
+        in errors; ``given``: the same, after what the other cells tell.
         """
-        mean, back = self.tried.mean[self.best], SCALES[self.tried.scale].back
+        mean, back = self.tried.mean[self.best], SCALES[self.tried.scale][1]
         half = special.stdtrit(self.tried.freedom, 1 - ALPHA / 2) * self.errors[self.best]
         inverse = np.linalg.inv(_part(self.tried.correlation, self.cells))
-        given = inverse @ self.off[self.best, self.cells] / np.sqrt(np.diag(inverse))
         ours = {"likeliest": back(mean), "low": back(mean - half), "high": back(mean + half)}
-        rows = self.printed[["cell", "value"]].assign(**ours)
-        return rows.iloc[self.cells].assign(off=given)
+        rows = self.printed[["cell", "value"]].assign(**ours, off=self.off[self.best])
+        rows = rows.iloc[self.cells]
+        return rows.assign(given=inverse @ rows["off"] / np.sqrt(np.diag(inverse)))
 
     def predicted(self, cells: Sequence[int]) -> pd.DataFrame:
         """Other cells: the 95 % interval in which those that weigh let expect the printed number.
@@ -219,7 +209,7 @@ class Candidates(Result):
         off = self.off[chosen][:, known] @ solved + normal * np.sqrt(wider)[:, None]
         drawn = self.tried.mean[chosen][:, cells] + off * self.errors[chosen][:, cells]
         low, high = np.quantile(drawn, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
-        back, rows = SCALES[self.tried.scale].back, self.printed.iloc[[*cells]][["cell", "value"]]
+        back, rows = SCALES[self.tried.scale][1], self.printed.iloc[[*cells]][["cell", "value"]]
         rows = rows.assign(low=back(low), high=back(high))
         return rows.assign(inside=rows["value"].between(rows["low"], rows["high"]))
 
@@ -237,30 +227,24 @@ class Candidates(Result):
         p = f"p {'< 0.001' if self.p < 1e-3 else f'= {self.p:.2g}'}"
         far = f"a table as far from the likeliest as the printed one: {p}"
         few = self.frame[self.frame["size"] <= SET / 2]
-        kept = (
-            ", ".join(few["value"] + " " + few["remains"]) or "of each value, most that was tried"
-        )
-        told = (
-            f"of {count:,} candidates, as much as {self.effective:,.0f} of equal weight could have"
-        )
-        told = f"{told} printed this ({far}). With 90 %: {kept}"
+        kept = ", ".join(few["value"] + " " + few["remains"]) or "most of each value that was tried"
+        size = f"as much as {self.effective:,.0f} of {count:,} candidates" if count > 1 else "it"
+        told = f"{size} could have printed this ({far})" + f". With 90 %: {kept}" * (count > 1)
         if self.none_could:
-            fails = numbers["cell"][numbers["off"].abs() >= min(FAR, numbers["off"].abs().max())]
-            told = f"no candidate that was tried could have printed this ({far}). It fails at "
+            most = numbers[["off", "given"]].abs().max(axis=1)
+            fails = numbers["cell"][most >= min(FAR, most.max())]
+            none = "no candidate that was tried could" if count > 1 else "it could not"
+            told = f"{none} have printed this ({far}). It fails at "
             told += f"{len(fails)} of {len(numbers)} numbers: {'; '.join(fails)}"
-        elif count == 1:
-            told = f"it could have printed this ({far})"
-        told = told if count > 1 else f"one candidate was tried: {told}"
+        told = told if count > 1 else f"one candidate was tried, and {told}"
         return ". ".join([told[0].upper() + told[1:], *self.told]) + "."
 
     def draw(self, figure: Figure) -> None:
         """Of each value, what was tried (grey) and what remains (dark); a range in ten parts."""
-        rows = max(1, math.ceil(self.tried.values.shape[1] / 3))
+        rows = math.ceil(self.tried.values.shape[1] / 3)
         figure.set_size_inches(8, 0.6 + 1.8 * rows)
-        every = figure.subplots(rows, 3, squeeze=False).ravel()
-        for axes in every[self.tried.values.shape[1] :]:
-            axes.set_axis_off()
-        for axes, (name, values) in zip(every, self.tried.values.items(), strict=False):
+        for k, (name, values) in enumerate(self.tried.values.items()):
+            axes = figure.add_subplot(rows, 3, k + 1)
             parts = pd.qcut(values, 10, labels=False) if is_range(values) else values
             new = self.shares(parts).sort_index()
             old = parts.value_counts(normalize=True).reindex(new.index)
@@ -297,7 +281,7 @@ def weigh(
     table = pd.DataFrame(printed).reset_index(drop=True)
     for name in ("cell", "value"):
         one_of("printed: column", name, [*map(str, table.columns)])
-    scale = SCALES[one_of("scale", tried.scale, SCALES)]
+    to = SCALES[one_of("scale", tried.scale, SCALES)][0]
     shape = len(tried.values), len(table)
     for name, size in {**dict.fromkeys(["mean", "error", "spread"], shape),
                        "correlation": 2 * shape[1:]}.items():  # fmt: skip
@@ -310,8 +294,8 @@ def weigh(
     value, rounding, sd, se, seeds = given.to_numpy().T
     seeds = np.where(seeds >= 1, seeds, 1)
     se = np.where(se > 0, se, np.where(seeds >= FEWEST, sd / np.sqrt(seeds), np.nan))
-    at = scale.to(value)
-    own, half = ((scale.to(value + of) - scale.to(value - of)) / 2 for of in (se, rounding))
+    at = to(value)
+    own, half = ((to(value + of) - to(value - of)) / 2 for of in (se, rounding))
     runs = np.where(np.isnan(own), tried.spread**2 / seeds, own**2)
     errors = np.sqrt(tried.error**2 + runs + np.nan_to_num(half) ** 2 / 3)
     off = (at - tried.mean) / errors
@@ -341,8 +325,8 @@ REMAINS = """With 90 %: of a range, as much is left out at both ends; of choices
 ones. Size: the share of what was tried that remains; 0.9 of a range is what nothing told would
 leave. Likeliest: the likeliest candidate's."""
 
-READ = """The likeliest candidate: where one run lies with 95 %, if it is as expected. Off: how far
-the printed number is from what the other numbers let expect, in errors."""
+READ = """The likeliest candidate, and where one run of it lies with 95 %. Off: printed − likeliest,
+in errors. Given: the same, after what the other numbers tell."""
 
 
 def sections(found: Candidates, more: Iterable[Section] = ()) -> list[Section]:
@@ -357,12 +341,11 @@ def sections(found: Candidates, more: Iterable[Section] = ()) -> list[Section]:
 
 
 def write(
-    folder: Path, found: Candidates, more: Iterable[Section] = (), title: str = TITLE,
-    inputs: Iterable[Path] = (),
-) -> None:  # fmt: skip
+    folder: Path, found: Candidates, more: Iterable[Section] = (), title: str = TITLE
+) -> None:
     """Write the page, its picture and rows: ``candidates.md``, ``.html``, ``.png``, ``.csv``.
 
-    ``more`` are further sections; ``inputs`` are files that are not written over.
+    ``more`` are further sections.
     """
     alt = "Of each value, what was tried, grey, and what remains, dark"
-    write_page(folder, "candidates", found, sections(found, more), title, alt, inputs)
+    write_page(folder, "candidates", found, sections(found, more), title, alt, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -18,14 +19,7 @@ from verdicts.registry import one_of
 @click.option("--archive", type=INPUT, help="Archive with the runs  [default: the shipped one]")
 @click.option("--plants", type=click.IntRange(0), default=0, help="Plant so many known candidates.")
 @click.option("--out", type=FOLDER, help="Folder  [default: results/candidates/PAPER]")
-def candidates(
-    paper: str,
-    table: str | None,
-    dataset: str | None,
-    archive: Path | None,
-    plants: int,
-    out: Path | None,
-) -> None:
+def candidates(paper: str, table: str, dataset: str, archive: Path, plants: int, out: Path) -> None:
     """Say which choices of what PAPER leaves open could have printed its table.
 
     The values that the text leaves open are in the section unstated of the paper's config; the runs
@@ -50,19 +44,15 @@ def candidates(
     of_paper = {k: e for k, e in config["unstated"].items() if e["paper"] == paper}
     known = sorted({made.short(claim.place) for claim in numbers.claims.values()})
     wanted = [one_of("table", made.short(table), known)] if table else known
-    sets = {entry.get("where", {}).get("dataset") for entry in of_paper.values()}
-    chosen = {one_of("dataset", dataset, sets)} if dataset else sets
-    entries = {
-        name: entry
-        for name, entry in of_paper.items()
-        if entry["table"] in wanted and entry.get("where", {}).get("dataset") in chosen
-    }
-    alone = {*wanted} - {entry["table"] for entry in of_paper.values()} if not dataset else set()
-    names = {table for entry in entries.values() for table in entry["runs"]}
-    names |= {*numbers.tables} if alone else set()
+    sets = {entry.get("where", {}).get("dataset", "") for entry in of_paper.values()}
+    kept = sets if dataset is None else {one_of("dataset", dataset, sets)}
+    of_paper = {k: e for k, e in of_paper.items() if e.get("where", {}).get("dataset", "") in kept}
+    entries = {k: entry for k, entry in of_paper.items() if entry["table"] in wanted}
+    alone = [] if dataset else [*{*wanted} - {entry["table"] for entry in entries.values()}]
+    names = {*chain(numbers.tables if alone else (), *(e["runs"] for e in entries.values()))}
     shipped = paths.shipped_metrics(root).get(paths.FIRST if paper == paths.NGO else paper)
     read = printed_numbers.archived_tables(archive or shipped, sorted(names), click.echo)
-    folder, answers = out or Path("results/candidates") / paper, {}
+    answers = {}
     for name, entry in entries.items():
         study = made.study(entry, numbers, {k: read[k] for k in entry["runs"]})
         answers[name] = made.report(study, claims, read, plants)
@@ -70,5 +60,6 @@ def candidates(
         pair = printed_numbers.printed_and_measured(numbers, read)
         answers |= {name: (made.one_candidate(*pair, name), []) for name in sorted(alone)}
     for name, (answer, sections) in answers.items():
-        write(folder / name, answer, sections, f"{TITLE} {paper}, {name}")
-        click.echo(f"{name}: {answer} {folder / name}/candidates.html")
+        folder = (out or Path("results/candidates") / paper) / name
+        write(folder, answer, sections, f"{TITLE} {paper}, {name}")
+        click.echo(f"{name}: {answer} {folder}/candidates.html")

@@ -194,8 +194,8 @@ def _learnt(of: pd.DataFrame, reading: str, value: str, scale: str) -> pd.DataFr
     value = READINGS.get(reading, value)
     single = of.assign(run=of.index)  # each evaluation is read as a run's last
     numbers, worst = VALUES[value].read(single, single), VALUES[value].worst
-    z = SCALES[scale].to(numbers.mask(of["lost"], numbers.min() if worst < 0 else numbers.max()))
-    share, noise = SCALES[scale].back(z) / 100, 0.0 * z
+    z = SCALES[scale][0](numbers.mask(of["lost"], numbers.min() if worst < 0 else numbers.max()))
+    share, noise = SCALES[scale][1](z) / 100, 0.0 * z
     if scale == "logit":  # of a share of so many images
         noise = (1 / (of["eval_images"] * share * (1 - share))).mask(of["final"]).fillna(0.0)
     return of.assign(z=z, noise=noise, **({"epochs": of["at"]} if "at" in of else {}))
@@ -242,7 +242,7 @@ def nearest(found: Study) -> pd.DataFrame:
     for name, value in found.fixed().items():
         every = every[matches(every[name], value)]
     runs = every.groupby([*found.entry["values"]], dropna=False)[places].mean().reset_index()
-    runs[places] = SCALES[found.scale].back(runs[places])
+    runs[places] = SCALES[found.scale][1](runs[places])
     off = runs[places] - found.printed["value"].to_numpy()
     runs.insert(0, "distance", np.sqrt((off**2).mean(axis=1)))
     runs = runs[2 * off.notna().sum(axis=1) >= len(places)].nsmallest(NEAREST, "distance")
@@ -261,7 +261,7 @@ def plants(
         plant = every.iloc[k]
         values = pd.concat([prior, every.iloc[[k]][[*prior]]], ignore_index=True)
         tried = found.tried(values, int(plant["group"]), **plant[[*found.fixed()]])
-        numbers = SCALES[found.scale].back(plant[places].to_numpy(float)).round(2)
+        numbers = SCALES[found.scale][1](plant[places].to_numpy(float)).round(2)
         yield plant, weigh(found.printed[["cell"]].assign(value=numbers, rounding=0.005), tried)
 
 
@@ -297,8 +297,8 @@ def planted(found: Study, number: int) -> pd.DataFrame:
 
 # The page.
 
-CLAIMS = f"""In the candidates that could have printed the other numbers, it holds in so many. Weights
-use only cells outside the claim. Below {judge.FEWEST_EFFECTIVE} effective candidates, there
+CLAIMS = f"""In the candidates that could have printed the other numbers, it holds in so many.
+Weights use only cells outside the claim. Below {judge.FEWEST_EFFECTIVE} effective candidates, there
 are too few to tell."""
 
 PLANTS = """Trained candidates are left out and planted: one seed's table, with two decimals. Holds:
@@ -364,7 +364,7 @@ def one_candidate(printed: pd.DataFrame, measured: pd.DataFrame, place: str) -> 
     if table.empty:
         raise UserError(f"candidates: no run of the archive answers a number of {place!r}.")
     scale = "logit" if (table["unit"] == "%").all() else "log" if runs.min().min() > 0 else "plain"
-    z = SCALES[scale].to(runs[pd.MultiIndex.from_frame(table[keys])])
+    z = SCALES[scale][0](runs[pd.MultiIndex.from_frame(table[keys])])
     mean, spread, seeds = (of.to_numpy()[None] for of in (z.mean(), z.std(), z.count()))
     correlation = judge.shrunk(z.corr().to_numpy(), int(seeds.min()))
     rest = correlation, float(seeds.min() - 1), scale
