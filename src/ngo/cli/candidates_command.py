@@ -58,7 +58,8 @@ def candidates(paper: str, table: str, dataset: str, archive: Path, plants: int,
         answers[name] = made.report(study, claims, read, plants)
     if alone:
         pair = printed_numbers.printed_and_measured(numbers, read)
-        answers |= {name: (made.one_candidate(*pair, name), []) for name in sorted(alone)}
+        run = wanted if table else {made.short(place) for place in pair[1]["table"]}
+        answers |= {k: (made.one_candidate(*pair, k), []) for k in sorted({*alone} & {*run})}
     for name, (answer, sections) in answers.items():
         folder = (out or Path("results/candidates") / paper) / name
         write(folder, answer, sections, f"{TITLE} {paper}, {name}")

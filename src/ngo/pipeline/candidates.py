@@ -356,7 +356,7 @@ def one_candidate(printed: pd.DataFrame, measured: pd.DataFrame, place: str) -> 
     UserError if no cell has several seeds that did not diverge.
     """
     table = printed[printed["table"].map(short) == place]
-    keys = [name for name in table if name not in OF_NUMBERS]
+    keys = [n for n in table if n not in OF_NUMBERS and table[n].notna().all()]
     first = measured[measured["setting"] == measured.groupby(keys)["setting"].transform("first")]
     runs = first.pivot(index="seed", columns=keys, values="value")
     runs = runs.loc[:, ~np.isinf(runs).any() & (runs.count() > 1)]
