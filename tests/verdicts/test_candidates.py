@@ -65,9 +65,9 @@ def draws(made, place, stream):
 
 
 def test_what_remains_holds_the_truth_as_often_as_it_says():
-    stream, made = np.random.default_rng(0), tried(2000)
-    x, holds, none, inside, held, number = made.values["x"], 0, 0, 0, [], 400
-    for place in stream.integers(0, 2000, number):
+    stream, made = np.random.default_rng(0), tried(1000)
+    x, holds, none, inside, held, number = made.values["x"], 0, 0, 0, [], 250
+    for place in stream.integers(0, 1000, number):
         table = {"cell": CELLS, "value": draws(made, place, stream)}
         found = weigh(table, made)
         low, high = found.kept(x)
@@ -75,7 +75,7 @@ def test_what_remains_holds_the_truth_as_often_as_it_says():
         none += found.none_could
         inside += weigh(table, made, [0, 2]).predicted([1])["inside"].sum()
         held.append(found.frame.set_index("value")["size"]["x"])
-    assert holds / number == pytest.approx(0.9, abs=0.04)
+    assert holds / number == pytest.approx(0.9, abs=0.045)
     assert inside / number == pytest.approx(0.95, abs=0.03)
     assert none / number <= NONE
     assert np.mean(held) < 0.4
@@ -112,7 +112,7 @@ def test_a_table_that_none_could_have_printed_is_told_with_its_cells():
 def test_correlations_are_shrunk_by_their_errors_and_positive_definite():
     assert shrunk(CORRELATION, 10**6) == pytest.approx(CORRELATION, abs=1e-4)
     few = shrunk(CORRELATION, 5)
-    assert 0.5 < few[0, 1] < 0.9
+    assert 0.3 < few[0, 1] < 0.7
     assert few[0, 2] / few[0, 1] == pytest.approx(1 / 3)
     found = shrunk([[1, 0.99, -0.99], [0.99, 1, 0.99], [-0.99, 0.99, 1]], 1000)
     assert np.linalg.eigvalsh(found).min() > 0
