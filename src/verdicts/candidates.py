@@ -28,11 +28,9 @@ from verdicts.statistics.samples import FEWEST
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What remains of a value has this probability.
-SET = 0.9
-
-#: Below this probability of a table as far away, no candidate could have printed it.
-NONE = 0.01
+#: What remains of a value has this probability; below the other one, of a table as far away, no
+#: candidate could have printed it.
+SET, NONE = 0.9, 0.01
 
 #: With fewer effective candidates, a share of them tells nothing.
 FEWEST_EFFECTIVE = 20
@@ -242,6 +240,7 @@ class Candidates(Result):
     def draw(self, figure: Figure) -> None:
         """Of each value, what was tried (grey) and what remains (dark); a range in ten parts."""
         rows = math.ceil(self.tried.values.shape[1] / 3)
+        check(rows, "picture", "nothing", "a value must be left open")
         figure.set_size_inches(8, 0.6 + 1.8 * rows)
         for k, (name, values) in enumerate(self.tried.values.items()):
             axes = figure.add_subplot(rows, 3, k + 1)
@@ -318,7 +317,8 @@ TITLE = "Which choices could have printed this?"
 ASSUMED = """A candidate is one choice of all values that the text leaves open; before the table is
 seen, all are equally likely. A candidate's weight is how likely it would have printed these
 numbers: Student's t distribution of one more run, with the error of what was not run, the cells
-correlated as our runs' are. Rounding counts as a variance. The effective number (Kish) is that of
+correlated as our runs' are, to a power that gives planted candidates the highest weight (here
+{power:g}). Rounding counts as a variance. The effective number (Kish) is that of
 candidates of equal weight that would say as much. "None could" is said below 1 %."""
 
 REMAINS = """With 90 %: of a range, as much is left out at both ends; of choices, the likeliest
@@ -337,7 +337,11 @@ def sections(found: Candidates, more: Iterable[Section] = ()) -> list[Section]:
         table = found.frame.set_index("value").join(best).rename_axis("value").reset_index()
         content.append(("What remains of each value", REMAINS, as_strings(table)))
     content.append(("Printed numbers", READ, as_strings(found.numbers())))
-    return [*content, *more, ("What is assumed", ASSUMED, pd.DataFrame())]
+    return [
+        *content,
+        *more,
+        ("What is assumed", ASSUMED.format(power=found.tried.power), pd.DataFrame()),
+    ]
 
 
 def write(

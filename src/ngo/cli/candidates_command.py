@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -44,12 +43,12 @@ def candidates(paper: str, table: str, dataset: str, archive: Path, plants: int,
     of_paper = {k: e for k, e in config["unstated"].items() if e["paper"] == paper}
     known = sorted({made.short(claim.place) for claim in numbers.claims.values()})
     wanted = [one_of("table", made.short(table), known)] if table else known
-    sets = {entry.get("where", {}).get("dataset", "") for entry in of_paper.values()}
-    kept = sets if dataset is None else {one_of("dataset", dataset, sets)}
-    of_paper = {k: e for k, e in of_paper.items() if e.get("where", {}).get("dataset", "") in kept}
-    entries = {k: entry for k, entry in of_paper.items() if entry["table"] in wanted}
+    sets = {name: str(entry.get("where", {}).get("dataset")) for name, entry in of_paper.items()}
+    kept = {one_of("dataset", dataset, sets.values())} if dataset else {*sets.values()}
+    entries = {k: e for k, e in of_paper.items() if e["table"] in wanted and sets[k] in kept}
     alone = [] if dataset else [*{*wanted} - {entry["table"] for entry in entries.values()}]
-    names = {*chain(numbers.tables if alone else (), *(e["runs"] for e in entries.values()))}
+    names = {name for entry in entries.values() for name in entry["runs"]}
+    names |= {*(numbers.tables if alone else ())}
     shipped = paths.shipped_metrics(root).get(paths.FIRST if paper == paths.NGO else paper)
     read = printed_numbers.archived_tables(archive or shipped, sorted(names), click.echo)
     answers = {}

@@ -9,7 +9,7 @@ With a constant learning rate, each evaluation is a candidate of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from typing import Any
@@ -30,7 +30,7 @@ from verdicts.registry import UserError
 from verdicts.report import Section, as_strings
 from verdicts.reproduction import text_of
 from verdicts.run_values import VALUES
-from verdicts.table import matches
+from verdicts.table import matches, need
 
 #: The values of a run that readings have.
 READINGS = {"workers": "workers_accuracy", "mean": "accuracy"}
@@ -53,7 +53,7 @@ def short(place: str) -> str:
     return place.lower().replace(" ", "")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Study:
     """The cells of an entry of ``unstated``, with their emulators."""
 
@@ -122,14 +122,10 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
         for k, (_, value, names, of) in enumerate(answered)
         for reading in as_list(entry["values"].get(ACCURACY_OF, [""]))
     }
-    freedom, table = (
-        calibrated([*emulators.values()]),
-        pd.DataFrame([cell for cell, *_ in answered]),
-    )
-    rest = _correlation(emulators, len(table)), freedom, scale
-    found = Study(entry, table, unanswered, emulators, *rest)
-    found.power = _power(found)
-    return found
+    freedom, table = calibrated([*emulators.values()]), [cell for cell, *_ in answered]
+    rest = emulators, _correlation(emulators, len(table)), freedom, scale
+    found = Study(entry, pd.DataFrame(table), unanswered, *rest)
+    return replace(found, power=_power(found))
 
 
 def runs_of(entry: Mapping, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -177,6 +173,7 @@ def _named(cells: Sequence[Mapping]) -> list[str]:
 def _rows(entry: Mapping, runs: pd.DataFrame, where: Mapping) -> tuple[list[str], pd.DataFrame]:
     """The inputs of a cell, and its runs."""
     names, fixed = [], entry.get("fixed", {})
+    need(runs, where)
     for name, value in where.items():
         runs = runs[matches(runs[name], value)]
     for name in [*entry["values"], *fixed]:

@@ -160,8 +160,8 @@ def calibrated(emulators: Sequence[Emulator]) -> float:
     fits = {nu: [t.fit(of.residual, fdf=nu, floc=0)[2] for of in emulators] for nu in FREEDOMS}
 
     def density(freedom: int) -> float:
-        pairs = zip(emulators, fits[freedom], strict=True)
-        return sum(t.logpdf(of.residual, freedom, scale=scale).sum() for of, scale in pairs)
+        each = zip(emulators, fits[freedom], strict=True)
+        return sum(t.logpdf(of.residual, freedom, scale=scale).sum() for of, scale in each)
 
     freedom = max(FREEDOMS, key=density)
     for of, scale in zip(emulators, fits[freedom], strict=True):
