@@ -108,7 +108,7 @@ class Candidates(Result):
     printed: pd.DataFrame
     #: The places of the cells by which candidates are weighed.
     cells: np.ndarray
-    #: The logarithm of the probability density of the printed numbers, [candidates], …
+    #: The logarithm of the density of the printed numbers, but for a constant, [candidates], …
     density: np.ndarray
     #: … and the squares of their distances, with the cells' errors and correlation.
     distance: np.ndarray
@@ -305,10 +305,8 @@ def weigh(
         raise UserError("correlation: it is not positive definite.") from None
     distance = (np.linalg.solve(lower, off[:, known].T) ** 2).sum(axis=0)
     count, freedom = len(known), tried.freedom
-    density = special.gammaln((freedom + count) / 2) - special.gammaln(freedom / 2)
-    density -= count / 2 * math.log(freedom * math.pi) + np.log(np.diag(lower)).sum()
-    density = density - np.log(errors[:, known]).sum(axis=1)
-    density -= (freedom + count) / 2 * np.log1p(distance / freedom)
+    density = -(freedom + count) / 2 * np.log1p(distance / freedom)  # but for a constant
+    density -= np.log(errors[:, known]).sum(axis=1)
     return Candidates(tried, table, known, density, distance, off, errors, told)
 
 
@@ -318,8 +316,8 @@ ASSUMED = """A candidate is one choice of all values that the text leaves open; 
 seen, all are equally likely. A candidate's weight is how likely it would have printed these
 numbers: Student's t distribution of one more run, with the error of what was not run, the cells
 correlated as our runs' are, to a power that gives planted candidates the highest weight (here
-{power:g}). Rounding counts as a variance. The effective number (Kish) is that of
-candidates of equal weight that would say as much. "None could" is said below 1 %."""
+{power:g}). Rounding counts as a variance. The effective number (Kish) is that of candidates of
+equal weight that would say as much. "None could" is said below 1 %."""
 
 REMAINS = """With 90 %: of a range, as much is left out at both ends; of choices, the likeliest
 ones. Size: the share of what was tried that remains; 0.9 of a range is what nothing told would
@@ -337,11 +335,8 @@ def sections(found: Candidates, more: Iterable[Section] = ()) -> list[Section]:
         table = found.frame.set_index("value").join(best).rename_axis("value").reset_index()
         content.append(("What remains of each value", REMAINS, as_strings(table)))
     content.append(("Printed numbers", READ, as_strings(found.numbers())))
-    return [
-        *content,
-        *more,
-        ("What is assumed", ASSUMED.format(power=found.tried.power), pd.DataFrame()),
-    ]
+    assumed = ASSUMED.format(power=found.tried.power)
+    return [*content, *more, ("What is assumed", assumed, pd.DataFrame())]
 
 
 def write(
