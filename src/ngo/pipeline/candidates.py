@@ -95,6 +95,7 @@ class Study:
 
     def cells(self, where: Mapping[str, Any]) -> list[int]:
         """The places of the cells whose keys meet ``where``; a key's value may be a list."""
+        need(self.printed, where)
         texts = {name: [text_of(each) for each in as_list(value)] for name, value in where.items()}
         return [*np.flatnonzero(self.printed[[*texts]].isin(texts).all(axis=1))]
 
@@ -281,9 +282,8 @@ def planted(found: Study, number: int) -> pd.DataFrame:
         for (name, values), size in zip(of.tried.values.items(), of.frame["size"], strict=True):
             kept, wide = of.kept(values), judge.is_range(values)
             holds = kept[0] <= plant[name] <= kept[1] if wide else plant[name] in kept
-            rows.append(
-                [name, holds, judge.SET if wide else of.shares(values)[[*kept]].sum(), size]
-            )
+            said = judge.SET if wide else of.shares(values)[[*kept]].sum()
+            rows.append([name, holds, said, size])
         more = ADDED * (methods == methods.unique()[at % methods.nunique()])
         added = weigh(of.printed.assign(value=of.printed["value"] + more), of.tried)
         for name, none in {"none could": of, f"none could, + {ADDED:g} points": added}.items():
