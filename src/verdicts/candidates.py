@@ -77,6 +77,8 @@ class Tried(NamedTuple):
     scale: str = "logit"
     #: Below 1: together, the cells tell less than their correlation says (Holmes and Walker 2017).
     power: float = 1.0
+    #: How far from the likeliest candidate known candidates' tables are (squares of distances).
+    far: Sequence[float] = ()
 
 
 def shrunk(correlation: np.ndarray, count: int, least: float = 1e-3) -> np.ndarray:
@@ -134,10 +136,14 @@ class Candidates(Result):
 
     @property
     def p(self) -> float:
-        """The probability, under the likeliest, of a table as far away as the printed one."""
-        count = len(self.cells)
-        far = self.distance[self.best] / count
-        return float(special.fdtrc(count, self.tried.freedom, far))
+        """The probability of a table as far from the likeliest as the printed one.
+
+        Of those that known candidates print; without any, by the distribution of the likeliest.
+        """
+        count, far = len(self.cells), self.distance[self.best]
+        if len(known := np.asarray(self.tried.far)):
+            return float((1 + (known >= far).sum()) / (1 + len(known)))
+        return float(special.fdtrc(count, self.tried.freedom, far / count))
 
     @property
     def none_could(self) -> bool:

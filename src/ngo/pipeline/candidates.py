@@ -42,7 +42,7 @@ FEWEST = 5
 NEAREST = 5
 
 #: Plants by which the power is chosen, among these, and candidates of a plant.
-TRIALS, POWERS, OF_PLANT = 40, (0.3, 0.4, 0.5, 0.65, 0.8, 1.0), 1000
+TRIALS, POWERS, OF_PLANT = 100, (0.3, 0.4, 0.5, 0.65, 0.8, 1.0), 1000
 
 #: Points that are added to one method of a planted table.
 ADDED = 2.0
@@ -68,6 +68,8 @@ class Study:
     freedom: float
     scale: str
     power: float = 1.0
+    #: Of plants' tables: the squares of their distances from the likeliest candidate.
+    far: Sequence[float] = ()
 
     def prior(self, number: int) -> pd.DataFrame:
         """The candidates: a row each, with a column for each value that is left open."""
@@ -91,7 +93,8 @@ class Study:
             learnt = emulator if without is None else emulator.without(without)
             if of.any():
                 found[:, of, k] = learnt.predict(rows[of])
-        return Tried(values, *found, self.correlation, self.freedom, self.scale, self.power)
+        rest = self.freedom, self.scale, self.power, self.far
+        return Tried(values, *found, self.correlation, *rest)
 
     def cells(self, where: Mapping[str, Any]) -> list[int]:
         """The places of the cells whose keys meet ``where``; a key's value may be a list."""
@@ -126,7 +129,7 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
     freedom, table = calibrated([*emulators.values()]), [cell for cell, *_ in answered]
     rest = emulators, _correlation(emulators, len(table)), freedom, scale
     found = Study(entry, pd.DataFrame(table), unanswered, *rest)
-    return replace(found, power=_power(found))
+    return _planted_first(found)
 
 
 def runs_of(entry: Mapping, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -263,12 +266,13 @@ def plants(
         yield plant, weigh(found.printed[["cell"]].assign(value=numbers, rounding=0.005), tried)
 
 
-def _power(found: Study) -> float:
-    """The power of the density that gives planted candidates the highest probability."""
+def _planted_first(found: Study) -> Study:
+    """With the power that gives plants the highest probability, and how far their tables are."""
     from scipy.special import log_softmax
 
-    every = [of.density for _, of in plants(found, TRIALS, OF_PLANT, seed=1)]
-    return max(POWERS, key=lambda power: sum(log_softmax(power * of)[-1] for of in every))
+    every = [of for _, of in plants(found, TRIALS, OF_PLANT, seed=1)]
+    power = max(POWERS, key=lambda k: sum(log_softmax(k * of.density)[-1] for of in every))
+    return replace(found, power=power, far=[of.distance[of.best] for of in every])
 
 
 def planted(found: Study, number: int) -> pd.DataFrame:
