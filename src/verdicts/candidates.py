@@ -138,10 +138,10 @@ class Candidates(Result):
     def p(self) -> float:
         """The probability of a table as far from the likeliest as the printed one.
 
-        Of those that known candidates print; without any, by the distribution of the likeliest.
+        Of those that known candidates print, in all cells; else by the likeliest's distribution.
         """
         count, far = len(self.cells), self.distance[self.best]
-        if len(known := np.asarray(self.tried.far)):
+        if len(known := np.asarray(self.tried.far)) and count == len(self.printed):
             return float((1 + (known >= far).sum()) / (1 + len(known)))
         return float(special.fdtrc(count, self.tried.freedom, far / count))
 

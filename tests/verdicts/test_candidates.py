@@ -109,6 +109,16 @@ def test_a_table_that_none_could_have_printed_is_told_with_its_cells():
     assert str(right).startswith("One candidate was tried, and it could have printed this")
 
 
+def test_how_far_a_table_is_may_be_judged_by_those_of_known_candidates():
+    table, made = {"cell": CELLS, "value": [5.0, 8.0, 0.0]}, tried()
+    found = weigh(table, made)
+    far = found.distance[found.best] * np.array([0.2, 0.5, 0.9, 1.1])
+    assert weigh(table, made._replace(far=far)).p == pytest.approx(2 / 5)
+    assert weigh(table, made._replace(far=[0.0] * 100)).none_could
+    alone = weigh(table, made._replace(far=far), [0, 1])  # those are of all cells
+    assert alone.p == weigh(table, made, [0, 1]).p
+
+
 def test_correlations_are_shrunk_by_their_errors_and_positive_definite():
     assert shrunk(CORRELATION, 10**6) == pytest.approx(CORRELATION, abs=1e-4)
     few = shrunk(CORRELATION, 5)
