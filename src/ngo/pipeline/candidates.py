@@ -42,7 +42,7 @@ FEWEST = 5
 NEAREST = 5
 
 #: Plants by which the power is chosen, among these, and candidates of a plant.
-TRIALS, POWERS, OF_PLANT = 100, (0.3, 0.4, 0.5, 0.65, 0.8, 1.0), 1000
+TRIALS, POWERS, OF_PLANT = 100, (0.3, 0.4, 0.5, 0.65, 0.8, 1.0), 500
 
 #: Points that are added to one method of a planted table.
 ADDED = 2.0
@@ -282,7 +282,7 @@ def planted(found: Study, number: int) -> pd.DataFrame:
     probability of what remains; and ``size``, its mean share of what was tried.
     """
     rows, methods = [], found.printed.get("method", found.printed["cell"])
-    for at, (plant, of) in enumerate(plants(found, number, 4 * OF_PLANT, seed=0)):
+    for at, (plant, of) in enumerate(plants(found, number, 8 * OF_PLANT, seed=0)):
         for (name, values), size in zip(of.tried.values.items(), of.frame["size"], strict=True):
             kept, wide = of.kept(values), judge.is_range(values)
             holds = kept[0] <= plant[name] <= kept[1] if wide else plant[name] in kept
