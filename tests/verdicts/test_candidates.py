@@ -56,19 +56,13 @@ def test_a_percentage_is_on_the_scale_of_its_logit():
     assert weigh(cell, made).off[0, 0] == pytest.approx((np.log(9) - 1) / sd)
 
 
-def draws(made, place, stream):
-    """A printed table of one candidate."""
-    sd = np.sqrt(made.error[place] ** 2 + made.spread[place] ** 2)
-    return stats.multivariate_t.rvs(
-        made.mean[place], CORRELATION * np.outer(sd, sd), df=made.freedom, random_state=stream
-    )
-
-
 def test_what_remains_holds_the_truth_as_often_as_it_says():
     stream, made = np.random.default_rng(0), tried(1000)
     x, holds, none, inside, held, number = made.values["x"], 0, 0, 0, [], 250
+    shape = CORRELATION * (0.5**2 + 1)
     for place in stream.integers(0, 1000, number):
-        table = {"cell": CELLS, "value": draws(made, place, stream)}
+        drawn = stats.multivariate_t.rvs(made.mean[place], shape, df=7, random_state=stream)
+        table = {"cell": CELLS, "value": drawn}
         found = weigh(table, made)
         low, high = found.kept(x)
         holds += low <= x[place] <= high
