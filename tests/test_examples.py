@@ -42,7 +42,7 @@ def test_the_config_of_text_has_each_method_on_one_dialect_and_on_own_ones():
 
 TABLES = {
     "training_step": "| model | n | b | way | samples a second | time, of one model's |",
-    "consensus": "| graph | n | d | way | ms | of a copy's |",
+    "consensus": "| graph | n | d | way | ms | of a copy's | GB/s |",
     "many_workers": "| n | way | ms | of ngo's |",
     "startup": "| command | seconds |",
     "gpu_check": "| what | case | is |",

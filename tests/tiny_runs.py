@@ -2,8 +2,9 @@
 
 As a script, ``python tiny_runs.py FILE`` trains all of them in one process, with the package that
 is on the path, and writes as JSON, by name: the results version of the run and the SHA-256 of its
-metrics, or why it is refused. It uses public names and the command ``ngo train`` alone, so that it
-runs with the packages of earlier revisions.
+metrics, or why it is refused. A run whose pulls are computed with a rounding number also has this
+number, and its metrics after one step. It uses public names and the command ``ngo train`` alone, so
+that it runs with the packages of earlier revisions.
 """
 
 import hashlib
@@ -136,6 +137,11 @@ ENTRIES = {
     "outer_momentum_of": each("sent pulled", method="gasloc"),
 }
 
+#: Couplings whose pulls, but for p = 1, are rounded by a number (``ngo.native.build.ROUNDING``).
+ROUNDED = ("power", "capped", "implicit")
+#: Epochs of a run of one step.
+ONE_STEP = 2e-5
+
 #: Entries that need files to be downloaded, or a GPU.
 UNTRAINED = {
     "dataset": ("cifar10", "cifar100", "fashion_mnist", "mnist", "tinyimagenet"),
@@ -163,6 +169,7 @@ def trained(values, out):
     from pyarrow import parquet
 
     from ngo.cli.cli import main
+    from ngo.native import build
 
     words = [word for k, v in values.items() for word in (f"--{k.replace('_', '-')}", str(v))]
     words += ["--device", "cpu", "--threads", "1", "--data-root", ".", "--out", out]
@@ -174,7 +181,15 @@ def trained(values, out):
     for name in sorted(table.column_names):
         digest.update(name.encode() + np.asarray(table[name]).tobytes())
     record = json.loads(Path(out, "run.json").read_text())
-    return {"version": record["about"]["code"], "sha256": digest.hexdigest()}
+    found = {"version": record["about"]["code"], "sha256": digest.hexdigest()}
+    if record["spec"]["coupling"] in ROUNDED and record["spec"]["p"] != 1:
+        found["rounding"] = getattr(build, "ROUNDING", 1)
+        if values["epochs"] != ONE_STEP:
+            least = {**values, "epochs": ONE_STEP, "eval_every": ONE_STEP}
+            found["one_step"] = trained(least, f"{out}.1").get("final", {})
+        else:
+            found["final"] = record["final"]
+    return found
 
 
 def main(file):

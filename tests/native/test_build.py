@@ -54,10 +54,12 @@ def test_the_cache_is_keyed_by_sources_flags_and_processor(compiled, empty_cache
         found.append(built())
         changed.setenv("NGO_MARCH", "yet-another")
         found.append(built())
-    assert len({name for name, _ in found}) == len(made) == 3
+        changed.setattr(build, "ROUNDING", build.ROUNDING + 1)
+        found.append(built())
+    assert len({name for name, _ in found}) == len(made) == 4
     monkeypatch.setattr(build, "SOURCES", build.SOURCES[:-1])  # the name of the build stays
     assert built()[0] == name
-    assert len(made) == len(list(empty_cache.glob("*.so"))) == 4
+    assert len(made) == len(list(empty_cache.glob("*.so"))) == 5
     assert not list(empty_cache.glob("*.lock"))
 
 

@@ -64,9 +64,8 @@ def reproduce(
         tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
     printed, measured = printed_numbers.printed_and_measured(claims, tables)
     answer = reproduction.reproduce(measured, printed, gaps=pair(gaps), by=names(by), **rule)
-    more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
-    reproduction.write(folder, answer, more, f"Is this a reproduction? {paper}")
+    reproduction.write(folder, answer, title=f"Is this a reproduction? {paper}")
     click.echo(f"{answer} {folder}/reproduction.html")
 
 

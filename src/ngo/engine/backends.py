@@ -325,11 +325,8 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
     draws: dict[torch.Size, list[Sample]] = {}  # by the shape of a worker's batch
 
     def take(inputs: Tensor, targets: Tensor, numbers: Sequence[int] | None) -> Tensor:
-        rows: Any = slice(None)
-        generators = workers.generators
-        if numbers is not None:
-            rows = torch.tensor(numbers, device=inputs.device)
-            generators = [generators[i] for i in numbers]
+        chosen = range(workers.n) if numbers is None else numbers
+        rows: Any = slice(None) if numbers is None else torch.tensor(numbers, device=inputs.device)
         shape = inputs.shape[1:]
         if shape not in draws:
             draws[shape] = []
@@ -337,7 +334,7 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             with torch.no_grad(), recorded(module, draws[shape]):
                 functional_call(module, copies, (inputs[0].clone(),))
         noise = tuple(
-            torch.stack([draw(generator) for generator in generators]) for draw in draws[shape]
+            torch.stack([draw(workers.generators[i]) for i in chosen]) for draw in draws[shape]
         )
         # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
         local = {name: buffer[rows].contiguous() for name, buffer in buffers.items()}

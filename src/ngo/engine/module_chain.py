@@ -190,11 +190,6 @@ def _is_pool_relu(layers: Sequence[nn.Module]) -> bool:
     if {type(layer) for layer in layers} != {nn.MaxPool2d, nn.ReLU}:
         return False
     (pool,) = (layer for layer in layers if type(layer) is nn.MaxPool2d)
-    return (
-        pool.kernel_size in (2, (2, 2))
-        and pool.stride in (2, (2, 2))
-        and pool.padding in (0, (0, 0))
-        and pool.dilation in (1, (1, 1))
-        and not pool.ceil_mode
-        and not pool.return_indices
-    )
+    sizes = {"kernel_size": 2, "stride": 2, "padding": 0, "dilation": 1}
+    plain = all(getattr(pool, name) in (size, (size, size)) for name, size in sizes.items())
+    return plain and not (pool.ceil_mode or pool.return_indices)

@@ -42,6 +42,10 @@ FLAGS = (
     "-shared",
 )
 
+# Whoever changes how the kernels round, and nothing else, raises this number. It is in the name of
+# the build, so that a run records it and does not go on from a checkpoint of another number.
+ROUNDING = 2
+
 
 def available() -> bool:
     """Whether the library can be used; compiles it if necessary."""
@@ -54,10 +58,10 @@ def march() -> str:
 
 
 def build() -> str | None:
-    """The name of the build: a hash of compiler, flags and processor; None without a library.
+    """The name of the build, a hash of rounding, compiler, flags and processor; None without one.
 
-    The sources are not part of it: whoever changes what they compute raises a number
-    (``training.results_version``).
+    The sources are not part of it: whoever changes what they compute raises ``ROUNDING``, or a
+    number of ``training.results_version``.
     """
     return _build() if available() else None
 
@@ -112,7 +116,14 @@ def compile_sources(sources: Sequence[Path], out: Path) -> None:
 
 
 def _build() -> str:
-    facts = [*FLAGS, march(), version("ziglang"), sys.platform, _processor()]
+    facts = [
+        f"rounding {ROUNDING}",
+        *FLAGS,
+        march(),
+        version("ziglang"),
+        sys.platform,
+        _processor(),
+    ]
     return f"kernels-{hashed(chr(0).join(facts))}"
 
 

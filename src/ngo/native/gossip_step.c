@@ -9,21 +9,13 @@ typedef int64_t size;
 #define INLINE static inline __attribute__((always_inline))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* Columns of the state that are processed at once: their rows fit into a core's second-level cache. */
-enum { WIDTH = 256 };
+/* Columns of the state that are processed at once: in sums their rows fit into a core's second-level
+ * cache. With pulls, those of 64 workers and their new ones fit into the first-level cache. */
+enum { WIDTH = 256, COLUMNS = 64, STRIDE = 2 * COLUMNS };
 const size ngo_gossip_width = WIDTH;
 
-/* 2^k for k from -127 (returns 0) to 128 (returns infinity). */
-INLINE float exp2_of(int32_t k)
-{
-    int32_t bits = (k + 127) << 23;
-    float power;
-    memcpy(&power, &bits, 4);
-    return power;
-}
-
-/* log₂ a = k + the result, for normal a: a = 2^k m with m in [√½, √2). The polynomial, like that in
- * `power`, has minimax coefficients. */
+/* log₂ a = k + the result, for normal a: a = 2^k m with m in [√½, √2). The polynomial has minimax
+ * coefficients. */
 INLINE float log2_of(float a, int32_t *k)
 {
 #pragma clang fp reassociate(off)
@@ -38,24 +30,29 @@ INLINE float log2_of(float a, int32_t *k)
     return s * (2.88539124f + q * (0.961470723f + q * 0.598976135f));
 }
 
-/* sign(z)|z|^e = z 2^(c log₂|z|) with c = e − 1 = c_high + c_low and log₂|z| = k + log_m. The relative
- * error is at most 2.2e-7 for e up to 3. z must be zero, normal or non-finite. 2^(c log₂|z|) can leave
- * the range of float exponents only for a `steep` power, which is why that one multiplies by two halves
- * of it. */
-INLINE float power(float z, int32_t k, float log_m, float c_high, float c_low, const int steep)
+/* With z = ± 2^k m and m in [1, 2), sign(z)|z|^e is `scales` by the first bits of z, its sign and k, times
+ * a polynomial in m − 1. The scales of subnormal z are in the second half, by the bits of 2^32 z. Where
+ * 0 < e < 1, those of most k are products `fine` · `coarse`, by the last and the first bits of k. */
+enum { PLAIN_TERMS = 8, STEEP_TERMS = 11, SIGNED = 512, BIAS = 127 };
+typedef struct {
+    float scales[2 * SIGNED], fine[16], coarse[16], terms[STEEP_TERMS];
+} power;
+
+/* The power, as two factors: the polynomial and the scale. */
+INLINE float powered(float z, const power *of, float *scale, const int count)
 {
 #pragma clang fp reassociate(off)
-    /* 2^(c (k + log₂ m)) = 2^whole · 2^part. The integer part of c·k is subtracted before rounding. */
-    float whole = rintf(c_high * (k + log_m));
-    float part = fmaf(c_high, k, -whole) + fmaf(c_low, k, c_high * log_m); /* |part| < 0.51 */
-    float r = 0.0096184369f + part * (0.00133988739f + part * 0.00015353362f);
-    r = 1 + part * (0.693147182f + part * (0.240226477f + part * (0.0555033237f + part * r)));
-    if (!steep)
-        return z * (r * exp2_of((int32_t)whole));
-    int32_t half = (int32_t)fminf(fmaxf(whole / 2, -127), 128);
-    int32_t other = (int32_t)fminf(fmaxf(whole - half, -127), 128);
-    float value = z * exp2_of(half) * (r * exp2_of(other));
-    return c_high < -1 && fabsf(z) == INFINITY ? 0 : value;
+    int tiny = fabsf(z) < FLT_MIN;
+    float m = tiny ? z * 0x1p32f : z, sum = of->terms[count - 1];
+    uint32_t bits;
+    memcpy(&bits, &m, 4);
+    *scale = of->scales[(bits >> 23) + (tiny ? SIGNED : 0)];
+    bits = (bits & 0x7fffff) | 0x3f800000;
+    memcpy(&m, &bits, 4);
+    m = z == z ? m - 1 : z; /* NaN stays */
+    for (int i = count - 2; i >= 0; i--)
+        sum = of->terms[i] + m * sum;
+    return sum;
 }
 
 enum { TAKE = 8 * WIDTH }; /* columns that a thread claims at a time */
@@ -79,82 +76,170 @@ INLINE float chord(chords of, float y)
     return of.first[cell] + of.slope[cell] * size;
 }
 
-/* The constants of one edge, which adds weight · φ(z) to its ends. A subnormal z is scaled by 2^32, and
- * tiny_weight = 2^(-32 e) weight compensates. */
+/* A step along edges: number k joins from[k] and to[k]. */
 typedef struct {
-    float weight, tiny_weight, c_high, c_low;
-    float most;               /* the pull is at most this times z */
-    float log_high, log_low;  /* log₂(2 weight) */
-    chords rounded;           /* of an implicit pull */
-} edge;
+    const size *from, *to;
+    const double *weights;
+    size edges;
+    double gamma, cap;   /* a CAPPED pull is at most cap · weights[k] · z */
+    float c_high, c_low; /* e − 1 */
+    chords rounded;      /* of an implicit pull */
+    const power *power;
+} step;
 
-enum { SIGN, PLAIN, STEEP };       /* kinds of exponents: e = 0, e in [1/64, 1], all others */
-enum { FREE, CAPPED, IMPLICIT };   /* limits of the pull */
+/* Kinds of exponents: e = 0, 1, between, all others; QUICK is PLAIN with moderate rows. */
+enum { SIGN, LINEAR, PLAIN, STEEP, QUICK };
+enum { FREE, CAPPED, IMPLICIT };     /* limits of the pull */
 
-/* An implicit pull is the smaller of weight φ(z) and z/2, times a factor that rounds the corner between
- * them, a function of y = log₂(2 weight |z|^(e-1)), which is 0 at the corner. */
-INLINE void pulls(const float *restrict from_i, const float *restrict from_j, float *restrict to_i,
-                  float *restrict to_j, edge of, size width, const int kind, const int limit)
+#if defined(__FMA__) || defined(__aarch64__) /* elsewhere it is a call */
+#define PLUS(to, a, b) __builtin_elementwise_fma(a, b, to)
+#else
+#define PLUS(to, a, b) ((to) + (a) * (b))
+#endif
+
+/* Adds weight · φ(z) to the ends of each edge. An implicit pull is the smaller of weight φ(z) and z/2,
+ * times a factor that rounds the corner between them, a function of y = log₂(2 weight |z|^(e-1)), which
+ * is 0 at the corner. */
+INLINE void pulls(const float *restrict rows, float *restrict sums, const step *of, const int kind,
+                  const int limit)
 {
-#pragma clang loop interleave_count(8) /* hides the latency of the dependent steps in `power` */
-    for (size v = 0; v < width; v++) {
-        float z = from_j[v] - from_i[v], pull, factor = 1;
-        float most = of.most * z;
-        if (kind == SIGN)
-            pull = z > 0 ? of.weight : z < 0 ? -of.weight : z; /* z is 0 or NaN */
-        else {
-            int tiny = fabsf(z) < FLT_MIN;
-            z = tiny ? z * 0x1p32f : z;
-            int32_t k;
-            float log_m = log2_of(fabsf(z), &k);
-            pull = (tiny ? of.tiny_weight : of.weight)
-                   * power(z, k, log_m, of.c_high, of.c_low, kind == STEEP);
-            if (limit == IMPLICIT) {
-                float true_k = tiny ? k - 32 : k;
-                float rest = of.log_low + of.c_low * true_k + of.c_high * log_m;
-                factor = chord(of.rounded, fmaf(of.c_high, true_k, of.log_high) + rest);
+    double log = 0, logged = 0;
+    for (size k = 0; k < of->edges; k++) {
+        size i = of->from[k] * STRIDE, j = of->to[k] * STRIDE;
+        double exact = of->gamma * of->weights[k];
+        float weight = exact, share = limit == CAPPED ? of->cap * of->weights[k] : 0.5;
+        if (limit == IMPLICIT && logged != exact)
+            log = log2(2 * (logged = exact));
+        float log_high = log, log_low = log - log_high;
+#pragma clang loop vectorize(assume_safety)
+        for (size v = 0; v < COLUMNS; v++) {
+            float z = rows[j + v] - rows[i + v], scale = z, sum = weight, factor = 1;
+            if (kind == SIGN) /* else z is 0 or NaN */
+                scale = z > 0 ? 1 : z < 0 ? -1 : z;
+            else if (kind == LINEAR) {
+                scale = weight * z;
+                sum = 1;
+            } else {
+                sum = powered(z, of->power, &scale, kind == STEEP ? STEEP_TERMS : PLAIN_TERMS);
+                scale *= weight;
             }
+            if (limit == IMPLICIT && kind != SIGN) {
+                int32_t k, tiny = fabsf(z) < FLT_MIN;
+                float log_m = log2_of(fabsf(tiny ? z * 0x1p32f : z), &k), true_k = tiny ? k - 32 : k;
+                float rest = log_low + of->c_low * true_k + of->c_high * log_m;
+                factor = chord(of->rounded, fmaf(of->c_high, true_k, log_high) + rest);
+            }
+            if (limit != FREE) {
+                float pull = scale * sum, most = share * z;
+                scale = (fabsf(pull) < fabsf(most) ? pull : most) * factor;
+                sum = 1;
+            }
+            sums[i + v] = PLUS(sums[i + v], scale, sum);
+            sums[j + v] = PLUS(sums[j + v], -scale, sum);
         }
-        if (limit != FREE)
-            pull = (fabsf(pull) < fabsf(most) ? pull : most) * factor;
-        to_i[v] += pull;
-        to_j[v] -= pull;
     }
-}
-
-/* One function for each kind: clang allocates registers better than for one function with branches. */
-typedef void pulls_of_kind(const float *, const float *, float *, float *, edge, size);
-#define PULLS(name, kind, limit)                                                                   \
-    static void name(const float *from_i, const float *from_j, float *to_i, float *to_j, edge of,  \
-                     size width)                                                                   \
-    {                                                                                              \
-        pulls(from_i, from_j, to_i, to_j, of, width, kind, limit);                                 \
-    }
-PULLS(sign_pulls, SIGN, FREE)
-PULLS(plain_pulls, PLAIN, FREE)
-PULLS(steep_pulls, STEEP, FREE)
-PULLS(capped_sign_pulls, SIGN, CAPPED)
-PULLS(capped_plain_pulls, PLAIN, CAPPED)
-PULLS(capped_steep_pulls, STEEP, CAPPED)
-PULLS(implicit_plain_pulls, PLAIN, IMPLICIT)
-PULLS(implicit_steep_pulls, STEEP, IMPLICIT)
-/* By limit and kind. At e = 0 an implicit pull has no rounded corner. */
-static pulls_of_kind *const PULLS_OF[3][3] = {
-    {sign_pulls, plain_pulls, steep_pulls},
-    {capped_sign_pulls, capped_plain_pulls, capped_steep_pulls},
-    {capped_sign_pulls, implicit_plain_pulls, implicit_steep_pulls},
-};
-
-/* The columns of `state` from `at` on, in rows of `stride`. */
-INLINE void copy_columns(float *work, const float *state, size n, size d, size at, size width,
-                         size stride)
-{
-    for (size i = 0; i < n; i++)
-        memcpy(work + i * stride, state + i * d + at, width * sizeof(float));
 }
 
 /* Unaligned vectors, which clang splits where the processor's are shorter. */
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
+
+#if defined(__AVX512F__)
+#define LANES 16
+#elif defined(__AVX2__) && defined(__FMA__)
+#define LANES 8
+#endif
+#ifdef LANES
+enum { SIDE_BY_SIDE = LANES / 4 };
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4)));
+typedef int32_t words __attribute__((vector_size(4 * LANES)));
+
+/* The scales of differences with these bits; in AVX-512 as products of two that are in registers. */
+INLINE lanes scales_of(words bits, const power *of)
+{
+#if LANES == 16
+    lanes fine = *(const lanes *)of->fine, coarse = *(const lanes *)of->coarse;
+    return __builtin_ia32_permvarsf512(fine, bits >> 23)
+           * __builtin_ia32_vpermi2varps512(coarse, bits >> 27, -coarse);
+#else
+    return __builtin_ia32_gatherd_ps256((lanes){0}, of->scales, bits >> 23 & (SIGNED - 1),
+                                        (lanes)(bits | -1), 4);
+#endif
+}
+
+/* Whether all numbers are 0 or from 2^-87 to 2^111. Then differences are 0 or from 2^-111 to 2^112. */
+static int moderate(const float *rows, size count)
+{
+    uint32_t bits, least = -1, most = 0;
+    for (size v = 0; v < count; v++) {
+        memcpy(&bits, rows + v, 4);
+        bits <<= 1; /* without the sign */
+        most = bits > most ? bits : most;
+        least = MIN(bits - 1, least); /* 0 becomes the largest of all */
+    }
+    return most < (BIAS + 111u) << 24 && least >= (BIAS - 87u) << 24;
+}
+
+/* `pulls` of moderate rows with 0 < e < 1, to the byte. Some vectors are computed side by side, which
+ * hides the latency of each. */
+INLINE void quick_pulls(const float *rows, float *sums, const step *of, const int limit)
+{
+#pragma clang fp reassociate(off)
+    const float *terms = of->power->terms;
+    for (size at = 0; at < COLUMNS; at += LANES * SIDE_BY_SIDE)
+        for (size k = 0; k < of->edges;) {
+            size here = of->from[k];
+            lanes *sum_i = (lanes *)(sums + at + here * STRIDE), row[SIDE_BY_SIDE], total[SIDE_BY_SIDE];
+            memcpy(row, rows + at + here * STRIDE, sizeof row);
+            memcpy(total, sum_i, sizeof total);
+            for (; k < of->edges && of->from[k] == here; k++) {
+                float weight = of->gamma * of->weights[k], share = of->cap * of->weights[k];
+                const lanes *row_j = (const lanes *)(rows + at + of->to[k] * STRIDE);
+                lanes *sum_j = (lanes *)(sums + at + of->to[k] * STRIDE);
+                lanes z[SIDE_BY_SIDE], scale[SIDE_BY_SIDE], m[SIDE_BY_SIDE], sum[SIDE_BY_SIDE];
+                for (int v = 0; v < SIDE_BY_SIDE; v++) {
+                    words bits = (words)(z[v] = row_j[v] - row[v]);
+                    scale[v] = scales_of(bits, of->power) * weight;
+                    m[v] = (lanes)((bits & 0x7fffff) | 0x3f800000) - 1;
+                    sum[v] = (lanes){0} + terms[PLAIN_TERMS - 1];
+                }
+                for (int t = PLAIN_TERMS - 2; t >= 0; t--)
+                    for (int v = 0; v < SIDE_BY_SIDE; v++)
+                        sum[v] = terms[t] + m[v] * sum[v];
+                for (int v = 0; v < SIDE_BY_SIDE; v++) {
+                    if (limit == CAPPED) {
+                        lanes pull = scale[v] * sum[v], most = share * z[v];
+                        words less = __builtin_elementwise_abs(pull) < __builtin_elementwise_abs(most);
+                        scale[v] = (lanes)((less & (words)pull) | (~less & (words)most));
+                        sum[v] = (lanes){0} + 1;
+                    }
+                    total[v] = PLUS(total[v], scale[v], sum[v]);
+                    sum_j[v] = PLUS(sum_j[v], -scale[v], sum[v]);
+                }
+            }
+            memcpy(sum_i, total, sizeof total);
+        }
+}
+#else
+#define moderate(rows, count) 0
+#define quick_pulls(rows, sums, of, limit) pulls(rows, sums, of, PLAIN, limit)
+#endif
+
+/* One function for each kind: clang allocates registers better than for one function with branches. */
+typedef void pulls_of_kind(const float *, float *, const step *);
+#define PULLS(kind, limit)                                                                         \
+    static void kind##_##limit(const float *rows, float *sums, const step *of)                     \
+    {                                                                                              \
+        kind == QUICK ? quick_pulls(rows, sums, of, limit) : pulls(rows, sums, of, kind, limit);   \
+    }
+PULLS(SIGN, FREE) PULLS(LINEAR, FREE) PULLS(PLAIN, FREE) PULLS(STEEP, FREE) PULLS(QUICK, FREE)
+PULLS(SIGN, CAPPED) PULLS(LINEAR, CAPPED) PULLS(PLAIN, CAPPED) PULLS(STEEP, CAPPED)
+PULLS(QUICK, CAPPED) PULLS(SIGN, IMPLICIT) PULLS(LINEAR, IMPLICIT) PULLS(PLAIN, IMPLICIT)
+/* By limit and kind. An implicit pull has e up to 1; at e = 0 it has no rounded corner. */
+static pulls_of_kind *const PULLS_OF[3][5] = {
+    {SIGN_FREE, LINEAR_FREE, PLAIN_FREE, STEEP_FREE, QUICK_FREE},
+    {SIGN_CAPPED, LINEAR_CAPPED, PLAIN_CAPPED, STEEP_CAPPED, QUICK_CAPPED},
+    {SIGN_IMPLICIT, LINEAR_IMPLICIT, PLAIN_IMPLICIT},
+};
 
 /* Columns whose sums stay in registers. */
 #if defined(__AVX512F__)
@@ -196,46 +281,52 @@ INLINE void sum_row(const float *work, const float *X, float *new, const size *s
         sum_part(work, X, new, senders, weights, edges, i, own, gamma, at, width, stride, 1);
 }
 
+/* With a known width, clang copies without a call. */
+INLINE void copy_row(float *to, const float *from, size width)
+{
+    width == COLUMNS ? memcpy(to, from, 4 * COLUMNS) : memcpy(to, from, 4 * width);
+}
+
 /* One gossip step from the state X [n, d] to `new`, which may be X or `seen`. Differences are those of
- * `seen`; edge number k joins from[k] and to[k]. A CAPPED pull along it is at most cap · weights[k] · z.
- * `table` holds the 2 · cells first numbers and slopes of an IMPLICIT pull's chords. Threads that pass
- * the same `next`, initially 0, share the columns. Each thread has a workspace `work` of
- * n · min(d rounded up to vectors of 16, WIDTH) elements. */
+ * `seen`. `table` holds the 2 · cells first numbers and slopes of an IMPLICIT pull's chords. Threads
+ * that pass the same `next`, initially 0, share the columns. Each thread has a workspace `work` of
+ * n · STRIDE elements. */
 void ngo_gossip(const float *seen, const float *X, float *new, const size *from, const size *to,
-                const double *weights, size edges, double gamma, double e, size limit, double cap,
-                const float *table, size cells, double offset, size n, size d, size *next,
+                const double *weights, size edges, double gamma, double e, const power *power,
+                size limit, double cap, const float *table, size cells, double offset, size n, size d, size *next,
                 float *work)
 {
-    chords rounded = {table, table + 2 * cells, offset, 0, cells};
-    memcpy(&rounded.lowest, &rounded.offset, 4);
-    rounded.lowest >>= CELL_BITS;
-    float c_high = e - 1, c_low = e - 1 - c_high;
-    double tiny = exp2(-32 * e);
-    int kind = e == 0 ? SIGN : e < 1. / 64 || e > 1 ? STEEP : PLAIN;
-    pulls_of_kind *add = PULLS_OF[limit][kind];
-    size taken, stride = MIN(WIDTH, d);
+    float c_high = e - 1;
+    step of = {from, to, weights, edges, gamma, cap, c_high, e - 1 - c_high,
+               {table, table + 2 * cells, offset, 0, cells}, power};
+    memcpy(&of.rounded.lowest, &of.rounded.offset, 4);
+    of.rounded.lowest >>= CELL_BITS;
+    int kind = e == 0 ? SIGN : e == 1 ? LINEAR : e > 0 && e < 1 ? PLAIN : STEEP;
+    float *rows = work, *sums = work + COLUMNS;
+    memset(work, 0, n * STRIDE * sizeof(float));
+    size taken;
     while ((taken = __atomic_fetch_add(next, TAKE, __ATOMIC_RELAXED)) < d)
-        for (size at = taken; at < MIN(taken + TAKE, d); at += WIDTH) {
-            size width = MIN(WIDTH, d - at);
-            copy_columns(work, seen, n, d, at, width, stride);
-            if (new != X)
-                for (size i = 0; i < n; i++)
-                    memcpy(new + i * d + at, X + i * d + at, width * sizeof(float));
-            for (size k = 0; k < edges; k++) {
-                size i = from[k], j = to[k];
-                double weight = gamma * weights[k];
-                double most = limit == CAPPED ? cap * weights[k] : 0.5;
-                double log = limit == IMPLICIT ? log2(2 * weight) : 0;
-                edge of = {weight, weight * tiny, c_high, c_low, most, log, log - (float)log, rounded};
-                add(work + i * stride, work + j * stride, new + i * d + at, new + j * d + at, of,
-                    width);
+        for (size at = taken; at < MIN(taken + TAKE, d); at += COLUMNS) {
+            size width = MIN(COLUMNS, d - at);
+            for (size i = 0; i < n; i++) {
+                for (size next_at = i * d + at + COLUMNS, v = 0; v < COLUMNS; v += 16) {
+                    __builtin_prefetch(seen + next_at + v);
+                    __builtin_prefetch(X + next_at + v);
+                    __builtin_prefetch(new + next_at + v, 1);
+                }
+                copy_row(rows + i * STRIDE, seen + i * d + at, width);
+                copy_row(sums + i * STRIDE, X + i * d + at, width);
             }
+            int quick = limit != IMPLICIT && kind == PLAIN && moderate(rows, n * STRIDE);
+            PULLS_OF[limit][quick ? QUICK : kind](rows, sums, &of);
+            for (size i = 0; i < n; i++)
+                copy_row(new + i * d + at, sums + i * STRIDE, width);
         }
 }
 
 /* new_i ← X_i + (a + b v_i) seen_i + γ Σ_j W_ij seen_j, without X_i where X is null. The senders j and
- * the weights of row i are from starts[i] to starts[i + 1]. `new` may be X or `seen`; threads and `work`
- * as above. */
+ * the weights of row i are from starts[i] to starts[i + 1]. `new` may be X or `seen`. Threads
+ * share columns as above; `work` has n · min(d rounded up to vectors of 16, WIDTH) elements. */
 void ngo_sums(const float *seen, const float *X, float *new, const size *starts,
               const size *senders, const double *weights, const double *v, double a, double b,
               double gamma, size n, size d, size *next, float *work)
@@ -246,7 +337,8 @@ void ngo_sums(const float *seen, const float *X, float *new, const size *starts,
             size width = MIN(WIDTH, d - at), stride = d;
             const float *from = seen + at;
             if (new == seen || width < WIDTH) { /* rows change, or have no whole vectors */
-                copy_columns(work, seen, n, d, at, width, whole);
+                for (size i = 0; i < n; i++)
+                    memcpy(work + i * whole, from + i * d, width * sizeof(float));
                 from = work;
                 stride = whole;
             }

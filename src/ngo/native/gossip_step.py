@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+from numpy.polynomial import Chebyshev, Polynomial
 
 from ngo.common.lazy import torch
 from ngo.native.threads import Map, check_tensors, constant, in_order, share
@@ -57,7 +61,7 @@ def gossip(
     if limit.table is not None:
         cells = limit.table.shape[-1]
         check_tensors((2, 2, cells), table=limit.table)
-    pull = *pairs, len(pairs[2]), float(gamma), float(e)
+    pull = *pairs, len(pairs[2]), float(gamma), float(e), _power(float(e))
     most = limit.kind, float(limit.cap), limit.table, cells, limit.offset
     _share("ngo_gossip", seen, X, new, *pull, *most, n, d, spread=spread)
 
@@ -88,6 +92,24 @@ def sums(
     _share("ngo_sums", seen, X, new, *rows, values, *factors, n, d, spread=spread)
 
 
+@lru_cache(maxsize=64)
+def _power(e: float) -> np.ndarray:
+    """``power`` of gossip_step.c as float32 numbers; the polynomial is exact where |z| is 2^k."""
+    k = np.arange(-127.0, 129)
+    with np.errstate(over="ignore"):
+        scales, tiny = np.exp2(e * np.stack([k, k - 32])).astype(np.float32)
+    scales[255], scales[0], tiny[0] = 0 if e < 0 else np.inf, 0, 0
+    fine, coarse = scales[112:128].copy(), scales[15::16].copy()
+    if plain := 0 < e < 1:
+        scales[16:240] = np.outer(coarse, fine)[1:15].ravel()
+    coarse[0] = 0
+    count = 8 if plain else 11
+    reach = 0.5 / np.cos(np.pi / 2 / count)  # the nodes at the ends are 0 and 1
+    fit = Chebyshev.interpolate(lambda m: (1 + m) ** e, count - 1, [0.5 - reach, 0.5 + reach])
+    terms = fit.convert(kind=Polynomial).coef.astype(np.float32)
+    return np.concatenate([scales, -scales, tiny, -tiny, fine, coarse, terms])
+
+
 def _check_edges(i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> None:
     check_tensors(weights.shape, torch.int64, i=i, j=j)
     check_tensors(i.shape, torch.float64, weights=weights)
@@ -95,7 +117,7 @@ def _check_edges(i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> Non
 
 def _share(name: str, *arguments: Any, spread: Map) -> None:
     n, d = arguments[-2:]
-    width = min(constant("ngo_gossip_width"), (d + 15) // 16 * 16)
+    width = max(128, min(constant("ngo_gossip_width"), (d + 15) // 16 * 16))
     share(name, *arguments, elements=n * d, work=n * width, spread=spread)
 
 

@@ -12,20 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from ngo.analysis import calibration
 from ngo.pipeline.archives.archive import archived_plan, read_archive
-from ngo.pipeline.paths import NGO, published_numbers
 from ngo.pipeline.shipped_board import tables_of
-from ngo.training import tidy
 from verdicts import read_claims, seed_numbers
 from verdicts.claims import Claim, ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
 from verdicts.registry import UserError
-from verdicts.reproduction import Section, in_words, keys_of, text_of
+from verdicts.reproduction import in_words, keys_of, text_of
 from verdicts.table import Selection, Tables, joined, selected
-
-#: The archive with the runs behind docs/calibration.md.
-CALIBRATION = "results/archive/calibration-runs.tar"
 
 
 def on_numbers(path: Path) -> ClaimsFile:
@@ -102,23 +96,3 @@ def _settings(
         rows = selected(joined(tables, claim.tables), {**claim.where, **where})
         for values in rows[[*choose]].drop_duplicates().to_dict("records"):
             yield values, seed_numbers(plain, {**where, **values}, claims, tables)
-
-
-def nearest_calibrated(root: Path) -> Section:
-    """How near the trials of docs/calibration.md come to Table 1 of NGO."""
-    runs = read_archive(root / CALIBRATION).runs.values()
-    trials = tidy.joined([(run.columns, run.facts) for run in runs]).to_pandas(use_threads=False)
-    numbers = root / published_numbers(NGO, "table1_classification")
-    ranked = calibration.ranking(calibration.accuracies(trials, numbers), common=False)
-    first = ranked[ranked["rank"] == 1]
-    rows = ({**row, "epochs": row["epochs_iid"]} for row in first.to_dict("records"))
-    words = [calibration.in_words({**row, "method": "ngo"}) for row in rows]
-    names = {"dataset": "data", "nearest": "nearest, iid", "epochs_noniid": "epochs, non-iid"}
-    names |= {"calibrated": "distance", "confirmed": "other graphs"}
-    table = first.assign(nearest=words)[[*names]].rename(columns=names)
-    text = (
-        "The settings nearest to Table 1 among those that were tried (docs/calibration.md). "
-        "Distance: the root mean square of ours − printed, in points, over centralized training "
-        "and the ring, iid and non-iid, by which they were chosen; then over the other graphs."
-    )
-    return "What our assumptions can explain", text, table

@@ -240,11 +240,9 @@ def fit(
                     f"worker's own)."
                 )
             how |= {"threads": 1, "backend": "loop"}
-        code = {"module": copied, "loss": loss, "score": score}
+        own = {"module": copied, "loss": loss, "score": score}
         signals = Signals(signal.default_int_handler)
-        checkpoints = None
-        if out is not None:
-            checkpoints = _checkpoints(out, spec, problem, device, code, stack, signals)
+        checkpoints = _checkpoints(out, spec, problem, device, own, stack, signals) if out else None
         with signals, named_in_errors(spec), enough_memory(spec):
             training = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped = _proceed(training, checkpoints, signals, callbacks, copied, progress)
@@ -346,9 +344,8 @@ def _proceed(
     bar = tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress)
     with bar, suppress(Stopped):  # which comes after a checkpoint
         try:
-            steps = on_step if progress or callbacks["on_step"] else None
-            how: dict[str, Any] = {"checkpoints": checkpoints, "signals": signals}
-            training.proceed(**how, report=on_row, progress=steps)
+            tell = on_step if progress or callbacks["on_step"] else None
+            training.proceed(checkpoints=checkpoints, signals=signals, report=on_row, progress=tell)
         except Ended as ended:
             stopped = str(ended)
         if checkpoints is not None:

@@ -25,7 +25,7 @@ from ngo.common.registries import PARTITIONS, SAME, TASKS, TOPOLOGIES
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
-from ngo.data.partition import Parts, Rule, checked_parts, parts_digest, sorted_parts
+from ngo.data.partition import Rule, checked_parts, parts_digest, sorted_parts
 from ngo.engine.backends import Named
 from ngo.engine.population import tensors
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
@@ -330,7 +330,6 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
-    parts: Parts
     if by_workers:
         pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
         for i, pair in enumerate(pairs):
@@ -354,11 +353,7 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         )
     fields["partition"] = f"own-{parts_digest(parts)[:8]}"
     smallest, owned = min(map(len, parts)), sum(map(len, parts))
-
-    def assign(labels: np.ndarray, n: int, *, generator: np.random.Generator) -> Parts:
-        return parts
-
-    rule = Rule(assign, lambda m, n, **_: smallest, lambda m, n, **_: owned, by_label=False)
+    rule = Rule(lambda labels, n, *, generator: parts, lambda m, n: smallest, lambda m, n: owned)
     _registered(PARTITIONS, fields["partition"], rule, stack)
     return train
 
