@@ -139,7 +139,7 @@ def test_a_mistake_is_told_in_one_line():
 def test_the_instrument_is_right_for_non_iid_mnist():
     claims = read_claims(ROOT / "config/reference/claims.yaml")
     archive = paths.shipped_metrics(ROOT)[paths.FIRST]
-    read = printed_numbers.archived_tables(archive, entry()["runs"], print)
+    read = printed_numbers.archived_tables([archive], entry()["runs"], print)
     told = candidates.planted(candidates.study(entry(), claims, read), 60).set_index("value")
     assert told["holds"][["lr", "gamma", "p", "epochs"]].between(0.75, 1).all()
     assert told["holds"]["none could"] <= 0.05

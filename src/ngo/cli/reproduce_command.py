@@ -59,7 +59,7 @@ def reproduce(
     if tier is None:
         archive = archive or paths.shipped_metrics(root).get(of_paper)
     if archive is not None:
-        tables = printed_numbers.archived_tables(archive, claims.tables, click.echo)
+        tables = printed_numbers.archived_tables([archive], claims.tables, click.echo)
     else:
         tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
     printed, measured = printed_numbers.printed_and_measured(claims, tables)

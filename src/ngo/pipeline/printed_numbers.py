@@ -32,11 +32,16 @@ def on_numbers(path: Path) -> ClaimsFile:
     return replace(claims, claims=named)
 
 
-def archived_tables(path: Path, names: Iterable[str], tell: Any) -> dict[str, pd.DataFrame]:
-    """The tidy tables of an archive with these names, but for those that it does not have."""
-    archive = read_archive(path)
-    with archived_plan(archive, trusted=False, tell=tell) as planned:
-        return tables_of(planned, archive, [name for name in names if name in planned.made])
+def archived_tables(
+    paths: Iterable[Path], names: Iterable[str], tell: Any
+) -> dict[str, pd.DataFrame]:
+    """The tidy tables with these names, each of the first archive that has it."""
+    found: dict[str, pd.DataFrame] = {}
+    for archive in map(read_archive, paths):
+        with archived_plan(archive, trusted=False, tell=tell) as planned:
+            new = [name for name in names if name in planned.made and name not in found]
+            found |= tables_of(planned, archive, new)
+    return found
 
 
 def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
