@@ -281,7 +281,7 @@ def planted(found: Study, number: int) -> pd.DataFrame:
     Columns: ``plants``; ``holds``, how often the planted value is in what remains; ``said``, the
     probability of what remains; and ``size``, its mean share of what was tried.
     """
-    rows, methods = [], found.printed.get("method", found.printed["cell"])
+    rows, at, methods = [], -1, found.printed.get("method", found.printed["cell"])
     for at, (plant, of) in enumerate(plants(found, number, 8 * OF_PLANT, seed=0)):
         for (name, values), size in zip(of.tried.values.items(), of.frame["size"], strict=True):
             kept, wide = of.kept(values), judge.is_range(values)
@@ -292,7 +292,7 @@ def planted(found: Study, number: int) -> pd.DataFrame:
         added = weigh(of.printed.assign(value=of.printed["value"] + more), of.tried)
         for name, none in {"none could": of, f"none could, + {ADDED:g} points": added}.items():
             rows.append([name, none.none_could, np.nan, np.nan])
-    table = pd.DataFrame(rows, columns=["value", "holds", "said", "size"]).assign(plants=number)
+    table = pd.DataFrame(rows, columns=["value", "holds", "said", "size"]).assign(plants=at + 1)
     return table.astype({"holds": float}).groupby("value", sort=False, as_index=False).mean()
 
 
