@@ -232,8 +232,8 @@ class Candidates(Result):
         far = f"a table as far from the likeliest as the printed one: {p}"
         few = self.frame[self.frame["size"] <= SET / 2]
         kept = ", ".join(few["value"] + " " + few["remains"]) or "most of each value that was tried"
-        size = f"as much as {self.effective:,.0f} of {count:,} candidates" if count > 1 else "it"
-        told = f"{size} could have printed this ({far})" + f". With 90 %: {kept}" * (count > 1)
+        size = f"effectively {self.effective:,.0f} of {count:,} candidates" if count > 1 else "it"
+        told = f"{size} could have printed this ({far})" + f". 90 % of the weight leave {kept}" * (count > 1)
         if self.none_could:
             most = numbers[["off", "given"]].abs().max(axis=1)
             fails = numbers["cell"][most >= min(FAR, most.max())]
