@@ -233,7 +233,9 @@ class Candidates(Result):
         few = self.frame[self.frame["size"] <= SET / 2]
         kept = ", ".join(few["value"] + " " + few["remains"]) or "most of each value that was tried"
         size = f"effectively {self.effective:,.0f} of {count:,} candidates" if count > 1 else "it"
-        told = f"{size} could have printed this ({far})" + f". 90 % of the weight leave {kept}" * (count > 1)
+        told = f"{size} could have printed this ({far})" + f". 90 % of the weight leave {kept}" * (
+            count > 1
+        )
         if self.none_could:
             most = numbers[["off", "given"]].abs().max(axis=1)
             fails = numbers["cell"][most >= min(FAR, most.max())]
