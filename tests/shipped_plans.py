@@ -16,7 +16,7 @@ from ngo.pipeline.plan import plan as plan_of
 TIERS = {"paper": "", "laptop": "config/laptop.yaml", "demo": "config/demo.yaml"}
 """The overlay of each tier of the NGO paper."""
 
-OF_UNIVERSES = {"multiverse", "nearest_setting"}
+OF_UNIVERSES = {"multiverse"}
 """The figures and tables of the tiers that have samples of universes."""
 
 

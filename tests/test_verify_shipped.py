@@ -74,7 +74,7 @@ def test_runs_of_another_version_fail_unless_marked(shipped, own, monkeypatch, t
 
 
 def test_the_pages_of_the_shipped_tiers_are_here(shipped):
-    tiers = {*shipped_metrics(REPOSITORY), "calibration"}
+    tiers = shipped_metrics(REPOSITORY)
     pages = [page for tier in tiers for page in shipped.pages_from(tier, whole=True)]
     assert "docs/papers/d2.md" in pages
     assert [page for page in pages if not (REPOSITORY / page).exists()] == []

@@ -100,7 +100,7 @@ def pages_from(tier: str, *, whole: bool) -> list[str]:
     """The pages that are made from the shipped archive of a tier."""
     if whole and tier in shipped_metrics(REPOSITORY):
         return [f"docs/{page}" for page in pages_of(tier)]
-    return ["docs/calibration.md"] if tier == "calibration" else []
+    return []
 
 
 if __name__ == "__main__":

@@ -58,8 +58,16 @@ _PLACES = {
 }
 
 # The public modules; each says at its start what it is of.
-_MODULES = ["claims", "cli", "files", "lazy", "printed_tables", "quantities", "registration"]
-_MODULES += ["registry", "report", "reproduction", "run_values", "scores", "statistics"]
+_MODULES = ["candidates", "claims", "cli", "files", "lazy", "printed_tables", "quantities"]
+_MODULES += [
+    "registration",
+    "registry",
+    "report",
+    "reproduction",
+    "run_values",
+    "scores",
+    "statistics",
+]
 _MODULES += ["table", "verdict_rows"]
 
 __all__ = sorted([*_PLACES, *_MODULES])

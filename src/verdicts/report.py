@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from verdicts.files import write_together
 from verdicts.lazy import pd
-from verdicts.registry import UserError, in_a_line
+from verdicts.registry import UserError, in_a_line, printable
 from verdicts.statistics import ABSENT, number
 from verdicts.verdict_rows import Row, counted, counts, registered
 
@@ -157,9 +160,9 @@ def _sections(rows: Sequence[Row]) -> list[Section]:
     return [*head, ("", EXPLAINED, none), ("Parts of claims" * bool(len(cells)), "", cells)]
 
 
-def markdown_page(title: str, sections: Iterable[Section], picture: str = "") -> str:
-    """A page in Markdown; ``picture`` is the name of its file, or empty."""
-    parts = [f"# {escaped(title)}", f"![Printed against ours]({picture})" if picture else ""]
+def markdown_page(title: str, sections: Iterable[Section], picture: str = "", alt: str = "") -> str:
+    """A page in Markdown; ``picture`` is the name of its file, or empty, and ``alt`` its text."""
+    parts = [f"# {escaped(title)}", f"![{escaped(alt)}]({picture})" if picture else ""]
     for heading, text, table in sections:
         parts += [f"## {heading}" if heading else "", escaped(text)]
         parts += [] if table.empty else [pipe_table(table)]
@@ -239,10 +242,10 @@ def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
     return html_page(title, _sections(rows))
 
 
-def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> str:
+def html_page(title: str, sections: Iterable[Section], picture: bytes = b"", alt: str = "") -> str:
     """A page as one HTML file, with the ``picture`` (PNG) inside. All text is escaped."""
     source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-    image = f'<img alt="Printed against ours" style="max-width: 100%" src="{source}">'
+    image = f'<img alt="{escape(alt)}" style="max-width: 100%" src="{source}">'
     parts = [f"<h1>{escape(title)}</h1>", image if picture else ""]
     for heading, text, table in sections:
         parts += [f"<h2>{escape(heading)}</h2>" if heading else ""]
@@ -255,6 +258,26 @@ def html_page(title: str, sections: Iterable[Section], picture: bytes = b"") -> 
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         f"{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def write_page(
+    folder: Path, name: str, found: Result, sections: Sequence[Section], title: str, alt: str,
+    inputs: Iterable[Path],
+) -> None:  # fmt: skip
+    """Write a result to files of this ``name``: the page (.md, .html), its picture, and all rows.
+
+    All are written, or none; ``inputs`` are files that are not written over.
+    """
+    stream = io.BytesIO()
+    with suppress(UserError):  # matplotlib is not installed
+        found.plot().savefig(stream, format="png", dpi=150)
+    drawn = stream.getvalue()
+    picture = f"{name}.png" if drawn else ""
+    texts = {"md": markdown_page(title, sections, picture, alt)}
+    texts["html"] = html_page(title, sections, drawn, alt)
+    texts["csv"] = found.frame.to_csv(index=False, lineterminator="\n")
+    files = {f"{name}.{end}": printable(text, keep="\n") for end, text in texts.items()}
+    write_together(folder, {**files, **({picture: drawn} if drawn else {})}, inputs)
 
 
 def html_table(printed: pd.DataFrame, name: str) -> str:

@@ -8,11 +8,9 @@ replication are those of ``replication``.
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verdicts import replication
-from verdicts.files import write_together
 from verdicts.lazy import pd, special
 from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, read_printed
-from verdicts.registry import UserError, check, one_of, printable
-from verdicts.report import Result, Section, as_strings, html_page, markdown_page
+from verdicts.registry import UserError, check, one_of
+from verdicts.report import Result, Section, as_strings, markdown_page, write_page
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
 from verdicts.statistics import ABSENT, ALPHA, FEWEST, alike, exceeds, judgement, samples
@@ -547,15 +544,8 @@ def write(
 
     ``more`` are further sections; ``inputs`` are files that are not written over.
     """
-    stream = io.BytesIO()
-    with suppress(UserError):  # matplotlib is not installed
-        found.plot().savefig(stream, format="png", dpi=150)
-    content, drawn = sections(found, more), stream.getvalue()
-    named = "reproduction.png" if drawn else ""
-    texts = {"md": markdown_page(title, content, named), "html": html_page(title, content, drawn)}
-    texts["csv"] = found.frame.to_csv(index=False, lineterminator="\n")
-    files = {f"reproduction.{end}": printable(text, keep="\n") for end, text in texts.items()}
-    write_together(folder, {**files, **({named: drawn} if drawn else {})}, inputs)
+    content = sections(found, more)
+    write_page(folder, "reproduction", found, content, title, "Printed against ours", inputs)
 
 
 def _counted(what: str, count: Count) -> str:

@@ -21,7 +21,7 @@ from ngo.common.registries import TOPOLOGIES
 
 HEAVY = {"torch", "torchvision", "pandas", "scipy", "matplotlib", "networkx", "pyarrow"}
 # Examples that start Snakemake, or need a tier's runs or a minute: their words are checked.
-CHECKED = ("archive", "rebuild", "reproduce", "restore")
+CHECKED = ("archive", "candidates", "rebuild", "reproduce", "restore")
 # Of measurements that take longest; ``samples`` measures a run's models as they do.
 LONG = {"alignment", "sharpness", "theory", "throughput"}
 PLUGIN = """

@@ -41,9 +41,14 @@ def test_a_table_of_universes_has_their_columns(tmp_path):
         (tmp_path / run).mkdir()
         file = tmp_path / run / "metrics.parquet"
         write_columns(file, {"run": run}, [{**columns, "workers_accuracy_mean": [0.1, 0.8]}])
-    command = ["aggregate", *sorted(tmp_path.glob("*/metrics.parquet")), "--out", tmp_path / "t.pq"]
+    out = tmp_path / "t.parquet"
+    command = ["aggregate", *sorted(tmp_path.glob("*/metrics.parquet")), "--out", out]
     ngo(*command, *config, "--universes", "universes_digits")
-    table = pd.read_parquet(tmp_path / "t.pq")
+    table = pd.read_parquet(out)
+    ngo(*command[:-1], out.with_suffix(".csv"), *config, "--universes", "universes_digits")
+    assert pd.read_csv(out.with_suffix(".csv"))[[*table]].shape == table.shape
+    line = mistake(*command[:-1], out.with_suffix(".pq"))
+    assert "must end in .parquet or .csv" in line
     assert (table["universe"].nunique(), len(table)) == (8, 2 * len(runs))
     assert set(table.groupby("universe_accuracy_of")["chosen_accuracy"].max()) == {0.8, 0.9}
     line = mistake(*command, *config, "--universes", "digits")

@@ -29,10 +29,14 @@ def tally(values: Iterable[str]) -> str:
 
 
 def write(table: pd.DataFrame, path: str | Path, started: datetime | None = None) -> None:
-    """Write a tidy table as parquet; a measured one with when it was ``started``, in no column."""
+    """Write a tidy table as parquet or, where the path ends so, as CSV.
+
+    The parquet file of a measured one has when it was ``started``, in no column.
+    """
     if started is not None:
         table.attrs[STARTED] = started.isoformat(timespec="seconds")
-    write_bytes(path, as_parquet(table))
+    csv = Path(path).suffix == ".csv"
+    write_bytes(path, table.to_csv(index=False).encode() if csv else as_parquet(table))
 
 
 def as_parquet(table: pd.DataFrame) -> bytes:

@@ -47,7 +47,8 @@ SECTIONS = {
         "verify": "Check an ARCHIVE: its sums, its records, and runs and measurements of a draw.",
     },
     "Judge": {
-        "reproduce": "Compare the numbers that PAPER prints with ours: is this a reproduction?"
+        "reproduce": "Compare the numbers that PAPER prints with ours: is this a reproduction?",
+        "candidates": "Say which choices of what PAPER leaves open could have printed its table.",
     },
 }
 
@@ -58,6 +59,7 @@ MODULES = {
     **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     **dict.fromkeys(SECTIONS["Archive"], "archive_commands"),
     "reproduce": "reproduce_command",
+    "candidates": "candidates_command",
     **dict.fromkeys(("runs", "aggregate", "classes", "notebook"), "pipeline_commands"),
     **dict.fromkeys(("assumptions", "report"), "pipeline_commands"),
 }

@@ -94,7 +94,10 @@ threads_option = click.option(
 )
 
 table_option = click.option(
-    "--out", type=RESULT, required=True, help="Tidy table to write (parquet)."
+    "--out",
+    type=ending(".parquet", ".csv"),
+    required=True,
+    help="Tidy table to write (parquet or CSV).",
 )
 
 

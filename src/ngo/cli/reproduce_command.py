@@ -59,14 +59,13 @@ def reproduce(
     if tier is None:
         archive = archive or paths.shipped_metrics(root).get(of_paper)
     if archive is not None:
-        tables = printed_numbers.archived_tables(archive, claims, click.echo)
+        tables = printed_numbers.archived_tables([archive], claims.tables, click.echo)
     else:
         tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
     printed, measured = printed_numbers.printed_and_measured(claims, tables)
     answer = reproduction.reproduce(measured, printed, gaps=pair(gaps), by=names(by), **rule)
-    more = [printed_numbers.nearest_calibrated(root)] if paper == paths.NGO else []
     folder = out or Path("results/reproduction") / paper
-    reproduction.write(folder, answer, more, f"Is this a reproduction? {paper}")
+    reproduction.write(folder, answer, title=f"Is this a reproduction? {paper}")
     click.echo(f"{answer} {folder}/reproduction.html")
 
 

@@ -67,6 +67,8 @@ def _used(place: Place, kept: Mapping, planned: Plan) -> bool:
         return any(getattr(spec, name) == kept[section][name] for spec in planned.runs.values())
     if section == "artefacts":
         return name in planned.artefacts
+    if section == "unstated":
+        return kept[section][name]["paper"] == planned.paper.name
     if section == "settings":
         mappings = [entries.values() for entries in kept.values() if isinstance(entries, Mapping)]
         entries = [entry for entry in chain(*mappings) if isinstance(entry, Mapping)]

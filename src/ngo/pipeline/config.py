@@ -225,17 +225,34 @@ _TRAINING = _mapping(
 )
 _INTERVAL = _mapping({"from": _NUMBER, "to": _NUMBER, "log?": _BOOLEAN})
 _VALUES = _either(_list({}, uniqueItems=True), _INTERVAL)
+#: See ``pipeline.experiments.sample``.
+_SAMPLE: Schema = {
+    "count": _whole(1, 10**5),
+    "sobol_seed": _SEED,
+    "values": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
+    "scale?": _named(_named(_named(_POSITIVE, True), True), True),
+}
 #: See ``pipeline.experiments``.
 _UNIVERSES = _mapping(
     {
         "settings": _TEXTS,
         "compare": _CASES,
-        "count": _whole(1, 10**5),
-        "sobol_seed": _SEED,
+        **_SAMPLE,
         "seeds?": _whole(1, 10**4),
         "evaluations?": _whole(1, 10**4),
-        "values": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
-        "scale?": _named(_named(_named(_POSITIVE, True), True), True),
+    }
+)
+#: See ``pipeline.candidates``.
+_UNSTATED = _mapping(
+    {
+        "paper": _ID,
+        "table": _ID,
+        "where?": _MAPPING,
+        "runs": _TEXTS,
+        "fixed?": _MAPPING,
+        **_SAMPLE,
+        "confirm?": _MAPPING,
+        "claims?": _named(_MAPPING, _NAME),
     }
 )
 _FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
@@ -269,6 +286,7 @@ _CONFIG: Schema = {
     "settings": _named(_MAPPING, _NAME),
     "training": _named(_TRAINING),
     "universes?": _named(_UNIVERSES),
+    "unstated?": _named(_UNSTATED),
     "partitions": _named(_mapping({"settings": _TEXTS, "seed": _SEED})),
     "figures?": _named(_or_null(_FIGURE, "a mapping of keys to values, or null"), _FILE),
     "artefacts": _named(_named(_NUMBER, True)),

@@ -49,6 +49,9 @@ def experiments(config: Mapping) -> tuple[dict[str, dict[RunSpec, str]], dict[st
     universes = {}
     for name, entry in config.get("universes", {}).items():
         runs[PREFIX + name], universes[PREFIX + name] = sampled_runs(name, config, entry)
+    for name, entry in config.get("unstated", {}).items():
+        check_sample(f"unstated.{name}", entry)
+        check_fields(f"unstated.{name}.fixed", entry.get("fixed", {}))
     return runs, universes
 
 
@@ -174,12 +177,17 @@ def _reads(name: str, fields: Mapping, entry: Mapping, runs: Iterable[RunSpec]) 
     )
 
 
-def sample(key: str, entry: Mapping) -> list[dict[str, object]]:
-    """The values of each universe; a UserError for a value that no run can have."""
-    values = entry["values"]
-    for name, given in values.items():
+def check_sample(key: str, entry: Mapping) -> None:
+    """Raise a UserError for a value that no run can have, and for a wrong ``scale``."""
+    for name, given in entry["values"].items():
         _check_value(f"{key}.values", name, given)
     _check_scale(f"{key}.scale", entry)
+
+
+def sample(key: str, entry: Mapping) -> list[dict[str, object]]:
+    """The values of each universe; a UserError for a value that no run can have."""
+    check_sample(key, entry)
+    values = entry["values"]
     from scipy.stats import qmc
 
     power = math.ceil(math.log2(max(2, entry["count"])))

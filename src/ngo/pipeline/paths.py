@@ -32,6 +32,7 @@ RUNS = Path("results/runs")
 
 #: Folders of results/ that all tiers share or once shared: no tier may have these names.
 SHARED = ("runs", "partitions", "data", "metrics", "archive", "shipped", "carry", "reproduction")
+SHARED += ("candidates",)
 
 #: Where Snakemake, or ``ngo restore``, works alone in a folder.
 LOCK = ".snakemake/ngo.lock"

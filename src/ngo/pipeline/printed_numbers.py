@@ -5,27 +5,21 @@ The claims are those of ``reference/claims.yaml`` in the paper's folder.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ngo.analysis import calibration
 from ngo.pipeline.archives.archive import archived_plan, read_archive
-from ngo.pipeline.paths import NGO, published_numbers
 from ngo.pipeline.shipped_board import tables_of
-from ngo.training import tidy
 from verdicts import read_claims, seed_numbers
 from verdicts.claims import Claim, ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
 from verdicts.registry import UserError
-from verdicts.reproduction import Section, in_words, keys_of, text_of
+from verdicts.reproduction import in_words, keys_of, text_of
 from verdicts.table import Selection, Tables, joined, selected
-
-#: The archive with the runs behind docs/calibration.md.
-CALIBRATION = "results/archive/calibration-runs.tar"
 
 
 def on_numbers(path: Path) -> ClaimsFile:
@@ -38,11 +32,16 @@ def on_numbers(path: Path) -> ClaimsFile:
     return replace(claims, claims=named)
 
 
-def archived_tables(path: Path, claims: ClaimsFile, tell: Any) -> dict[str, pd.DataFrame]:
-    """The tidy tables of an archive that the claims read."""
-    archive = read_archive(path)
-    with archived_plan(archive, trusted=False, tell=tell) as planned:
-        return tables_of(planned, archive, [name for name in claims.tables if name in planned.made])
+def archived_tables(
+    paths: Iterable[Path], names: Iterable[str], tell: Any
+) -> dict[str, pd.DataFrame]:
+    """The tidy tables with these names, each of the first archive that has it."""
+    found: dict[str, pd.DataFrame] = {}
+    for archive in map(read_archive, paths):
+        with archived_plan(archive, trusted=False, tell=tell) as planned:
+            new = [name for name in names if name in planned.made and name not in found]
+            found |= tables_of(planned, archive, new)
+    return found
 
 
 def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -53,7 +52,7 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
     """
     printed: dict[tuple, dict[str, Any]] = {}
     measured: list[pd.DataFrame] = []
-    for group in _by_number(claims).values():
+    for group in by_number(claims).values():
         wheres = [{**claim.where, **where} for claim, where, _ in group]
         for (claim, where, source), whole in zip(group, wheres, strict=True):
             differs = {k: v for k, v in whole.items() if any(w.get(k) != v for w in wheres)}
@@ -78,7 +77,7 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
     return numbers.sort_values(keys_of(numbers), ignore_index=True), pd.concat(measured)
 
 
-def _by_number(claims: ClaimsFile) -> dict[tuple, list[tuple[Claim, Selection, Any]]]:
+def by_number(claims: ClaimsFile) -> dict[tuple, list[tuple[Claim, Selection, Any]]]:
     """The claims and cells on each printed number, in their order."""
     found: dict[tuple, list] = {}
     for claim in claims.claims.values():
@@ -102,23 +101,3 @@ def _settings(
         rows = selected(joined(tables, claim.tables), {**claim.where, **where})
         for values in rows[[*choose]].drop_duplicates().to_dict("records"):
             yield values, seed_numbers(plain, {**where, **values}, claims, tables)
-
-
-def nearest_calibrated(root: Path) -> Section:
-    """How near the trials of docs/calibration.md come to Table 1 of NGO."""
-    runs = read_archive(root / CALIBRATION).runs.values()
-    trials = tidy.joined([(run.columns, run.facts) for run in runs]).to_pandas(use_threads=False)
-    numbers = root / published_numbers(NGO, "table1_classification")
-    ranked = calibration.ranking(calibration.accuracies(trials, numbers), common=False)
-    first = ranked[ranked["rank"] == 1]
-    rows = ({**row, "epochs": row["epochs_iid"]} for row in first.to_dict("records"))
-    words = [calibration.in_words({**row, "method": "ngo"}) for row in rows]
-    names = {"dataset": "data", "nearest": "nearest, iid", "epochs_noniid": "epochs, non-iid"}
-    names |= {"calibrated": "distance", "confirmed": "other graphs"}
-    table = first.assign(nearest=words)[[*names]].rename(columns=names)
-    text = (
-        "The settings nearest to Table 1 among those that were tried (docs/calibration.md). "
-        "Distance: the root mean square of ours − printed, in points, over centralized training "
-        "and the ring, iid and non-iid, by which they were chosen; then over the other graphs."
-    )
-    return "What our assumptions can explain", text, table

@@ -208,8 +208,13 @@ def tolerated(number: int, count: int, least: float = 0.5) -> float:
     return (count / many - 1) / (count - 1)
 
 
-def share_interval(number: int, count: int, alpha: float = ALPHA / SHARES) -> tuple[float, float]:
-    """Clopper and Pearson's interval of 1 − ``alpha`` of a share of a count; 97.5 % by default."""
+def share_interval(
+    number: float, count: float, alpha: float = ALPHA / SHARES
+) -> tuple[float, float]:
+    """Clopper and Pearson's interval of 1 − ``alpha`` of a share of a count; 97.5 % by default.
+
+    Effective numbers need not be whole.
+    """
     tail = alpha / 2
     low = special.betaincinv(number, count - number + 1, tail) if number else 0.0
     high = special.betaincinv(number + 1, count - number, 1 - tail) if number < count else 1.0
