@@ -50,6 +50,11 @@ def test_metrics_hold_every_field_and_models_are_independent_modules_of_the_user
     assert (table["run"] == run.spec.id).all()
     assert (run.spec.lr, run.spec.p, run.spec.model) == (0.2, 0.8, "Linear")
     assert repr(run).startswith(f"Fit({run.spec.id}: 3 workers, step 4, consensus loss ")
+    assert f"(workers {table['workers_accuracy_mean'].iloc[-1]:.1%}, the worst " in repr(run)
+    assert run.summary["V"].equals(table["V"])
+    assert not {"lr", "run", "holdout_loss"} & {*run.summary}
+    assert len(run.summary.columns) == table.notna().any()[[*run.summary]].sum() < 22
+    assert run.to_latex().count(r"\\") == 1 + len(table)
 
     class Net(nn.Linear):
         pass
@@ -63,6 +68,16 @@ def test_metrics_hold_every_field_and_models_are_independent_modules_of_the_user
     assert torch.equal(run.models[1].weight, before)
     accuracy = (run.consensus(DATA[0]).argmax(1) == DATA[1]).float().mean()
     assert float(accuracy) == pytest.approx(run.metrics["consensus_accuracy"].iloc[-1])
+
+
+def test_a_run_draws_itself(tmp_path):
+    curves = quick().plot(tmp_path / "run.png").axes[0].lines
+    assert [line.get_label() for line in curves] == ["workers, mean", "mean model"]
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    run = quick(nn.Linear(3, 1), (DATA[0], DATA[0][:, :1]), workers=1, method="centralized")
+    left, right = run.plot().axes
+    assert (left.get_ylabel(), right.get_yscale()) == ("test loss", "linear")
+    assert "accuracy" not in repr(run)
 
 
 def test_a_model_is_made_at_its_first_use_and_kept():

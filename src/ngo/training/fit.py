@@ -32,9 +32,11 @@ from ngo.training.run_folder import CHECKPOINT, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.registry import UserError, shown
+from verdicts.report import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 _THREADS = Field(int, "threads", at_least(1))
 
@@ -94,8 +96,8 @@ class Ended(Exception):
 
 
 @dataclass(frozen=True, repr=False)
-class Fit:
-    """The result of ``fit``."""
+class Fit(Result):
+    """The result of ``fit``: ``print`` of it says how it ended, ``plot()`` draws it."""
 
     #: The fields of the run and their values, defaults included.
     spec: RunSpec
@@ -114,10 +116,46 @@ class Fit:
     #: The callback that ended the run early: ``on_evaluation`` or ``on_step``; None if none did.
     stopped: str | None = None
 
+    @property
+    def summary(self) -> pd.DataFrame:
+        """``metrics`` without the columns that repeat the fields, and those without a number."""
+        fields = ["run", *self.spec.values()]
+        return self.metrics.drop(columns=fields).dropna(axis=1, how="all")
+
+    @property
+    def frame(self) -> pd.DataFrame:  # type: ignore[override]
+        """The ``summary``, which ``to_latex`` and ``to_markdown`` print."""
+        return self.summary
+
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
         of = f"step {last['step']}, consensus loss {last['consensus_loss']:.4g}"
-        return f"Fit({self.spec.id}: {len(self.models)} workers, {of})"
+        if self._score == "accuracy":
+            names = ["consensus_accuracy", *(f"workers_accuracy_{x}" for x in ("mean", "min"))]
+            mean_model, mean, worst = last[names]
+            of += f", accuracy {mean_model:.1%} (workers {mean:.1%}, the worst {worst:.1%})"
+        of += f", V {last['V']:.3g}, {last['bytes_sent'] / 1e6:,.4g} MB sent"
+        ended = ", diverged" * bool(last["diverged"])
+        return f"Fit({self.spec.id}: {len(self.models)} workers, {of}{ended})"
+
+    @property
+    def _score(self) -> str:
+        """``accuracy``, or ``loss`` where there is none."""
+        return "accuracy" if self.metrics["consensus_accuracy"].notna().any() else "loss"
+
+    def draw(self, figure: Figure) -> None:
+        """Accuracy, or loss, of the workers and of their mean model, and V, by epoch."""
+        figure.set_size_inches(7, 2.6)
+        (left, right), table, score = figure.subplots(1, 2), self.metrics, self._score
+        ends = (table[f"workers_{score}_{end}"] for end in ("min", "max"))
+        left.fill_between(table["epoch"], *ends, alpha=0.2, label="workers, worst to best")
+        left.plot(table["epoch"], table[f"workers_{score}_mean"], label="workers, mean")
+        left.plot(table["epoch"], table[f"consensus_{score}"], "--", label="mean model")
+        left.set(xlabel="epoch", ylabel=f"test {score}")
+        left.legend(frameon=False)
+        apart = table[table["V"] > 0]
+        right.plot(apart["epoch"], apart["V"], ".-")
+        right.set(xlabel="epoch", ylabel="V", yscale="log" if len(apart) else "linear")
 
 
 class Interrupted(KeyboardInterrupt):
