@@ -159,11 +159,10 @@ class Fit(Result):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C has ended ``fit``; ``run`` is the result so far."""
+    """Ctrl-C has ended ``fit`` or ``compare``; ``run`` is the result so far."""
 
-    def __init__(self, run: Fit, steps: int) -> None:
-        step = run.metrics["step"].iloc[-1]
-        super().__init__(f"fit: interrupted at step {step} of {steps}; .run has the result so far")
+    def __init__(self, run: Any, told: str) -> None:
+        super().__init__(told)
         self.run = run
 
 
@@ -297,8 +296,24 @@ def fit(
     if number := signals.asked:
         if number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
-        raise Interrupted(run, training.steps)
+        told = f"fit: interrupted at step {training.step} of {training.steps}"
+        raise Interrupted(run, f"{told}; .run has the result so far")
     return run
+
+
+def check_fit(
+    module: nn.Module | Make,
+    train: Any,
+    test: Any,
+    *,
+    loss: Loss | None = None,
+    score: Loss | None = None,
+    **fields: Any,
+) -> None:
+    """Raise a UserError for fields or data that ``fit`` would refuse before it trains."""
+    fields = {"seed": FIELDS["seed"].default, **_plain(fields)}
+    with isolated(stream_seed(fields["seed"], "module")), ExitStack() as stack:
+        inputs_of(module, train, test, loss, score, fields, "cpu", stack)
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -306,7 +321,13 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     made = ("dataset", "model", "task")  # from the other arguments
     arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
     allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
-    for name in fields:
+    for name, value in fields.items():
+        field = FIELDS[name] if name in FIELDS and name in allowed else None
+        numbers = field is not None and field.kind in (int, float)
+        if name in ("seeds", "methods", "grid") or (numbers and hasattr(value, "__len__")):
+            grid = f"grid={{{name!r}: {shown(value)}}}"
+            how = {"seed": f"seeds={shown(value)}"}.get(name, grid if numbers else f"{name}=…")
+            raise UserError(f"{name}: fit trains one run; ngo.compare(…, {how}) compares several.")
         if name not in allowed:
             raise UserError(
                 f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "

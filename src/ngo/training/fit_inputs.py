@@ -154,11 +154,23 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def _is_data(value: object) -> bool:
+def is_data(value: object) -> bool:
     """Whether a value is a data set of torch, or a pair that starts with a tensor or an array."""
     if isinstance(value, tuple | list):
         return len(value) == 2 and isinstance(value[0], torch.Tensor | np.ndarray)
     return isinstance(value, TorchDataset)
+
+
+def by_workers(data: Any) -> bool:
+    """Whether data are those of each worker: a list of pairs or data sets."""
+    return isinstance(data, list | tuple) and bool(data) and all(map(is_data, data))
+
+
+def read_once(key: str, data: Any) -> Any:
+    """Data as tensors, read once for several runs: a pair, or one for each worker."""
+    if by_workers(data):
+        return [tuple(_tensors(f"{key}, worker {i}", each)) for i, each in enumerate(data)]
+    return tuple(_tensors(key, data))
 
 
 def dataset_of(
@@ -321,16 +333,16 @@ def _matrix(given: Any) -> MixingMatrix:
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     """All training samples. If the user says who owns which, ``fields`` gets that partition."""
     partition: Any = fields.get("partition")
-    by_workers = isinstance(train, list | tuple) and bool(train) and all(map(_is_data, train))
-    if not by_workers and (partition is None or isinstance(partition, str)):
+    given = by_workers(train)
+    if not given and (partition is None or isinstance(partition, str)):
         return train
-    if by_workers and partition is not None:
+    if given and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
     if fields.get("holdout"):
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
-    if by_workers:
+    if given:
         pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
         for i, pair in enumerate(pairs):
             _check_alike(f"train, worker {i}:", pair, pairs[0])
