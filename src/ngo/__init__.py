@@ -1,11 +1,11 @@
 """Nonlinear gossiping (NGO) for decentralized optimization.
 
-``fit`` trains a ``torch.nn.Module`` with n workers; ``compare`` tunes and ranks methods. The
-decorators (``topology``, ``method``,
-``local_rule``, ``lr_schedule``, ``schedule``, ``coupling``, ``compression``, ``attack``,
-``model``, ``task``, ``dataset``, ``partition``, ``measurement``) register a user's entries. Their
-options are declared with ``number`` or ``whole`` and a range, ``choice`` or ``file``.
-``load_plugins`` imports files that register entries. A wrong value raises a ``UserError``.
+``fit`` trains a ``torch.nn.Module`` with n workers; ``compare`` tunes methods, and ranks them. The
+decorators (``topology``, ``method``, ``local_rule``, ``lr_schedule``, ``schedule``, ``coupling``,
+``compression``, ``attack``, ``model``, ``task``, ``dataset``, ``partition``, ``measurement``)
+register a user's entries. Their options are declared with ``number`` or ``whole`` and a range,
+``choice`` or ``file``. ``load_plugins`` imports files that register entries. A wrong value raises a
+``UserError``.
 
 Importing the package is quick: a name's module is imported when the name is first used.
 """
