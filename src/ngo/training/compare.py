@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
+import pandas as pd
 import torch
+from tqdm import tqdm
 
 import verdicts
 from ngo.common.devices import torch_device
@@ -30,7 +32,7 @@ from ngo.common.registries import METHODS
 from ngo.common.seeding import numpy_stream
 from ngo.native.threads import cores as cores_here
 from ngo.training.fit import Interrupted, check_fit, fit
-from ngo.training.fit_inputs import Make, Pair, is_data, read_once
+from ngo.training.fit_inputs import Make, Pair, by_workers, is_data, read_once
 from ngo.training.global_state import ALONE
 from ngo.training.learning_problem import Loss
 from ngo.training.spec import FIELDS
@@ -40,7 +42,6 @@ from verdicts.run_values import highest_is_best
 from verdicts.statistics import ABSENT
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 _COUNT = Field(int, "a count", at_least(1))
@@ -49,7 +50,7 @@ _COUNT = Field(int, "a count", at_least(1))
 Point = tuple[tuple[str, Any], ...]
 
 #: What a run gives back: its metrics, and its warnings.
-Answer = tuple["pd.DataFrame", list[str]]
+Answer = tuple[pd.DataFrame, list[str]]
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,8 @@ class Job:
     @property
     def name(self) -> str:
         """A name of its own among the runs of a comparison, which a folder may have."""
-        values = [f"{name}={value}" for name, value in self.point]
-        parts = [*["tuning"] * self.tuning, self.case, *values, f"seed{self.seed}"]
-        return quote("-".join(parts), safe="=")
+        values = [*(f"{name}={value}" for name, value in self.point), f"seed{self.seed}"]
+        return quote("-".join([*["tuning"] * self.tuning, self.case, *values]), safe="=")
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,8 +76,7 @@ class Compared(Result):
     #: A row for each evaluation of each run on new seeds: the method's name in ``case``, and the
     #: columns of ``Fit.metrics``.
     runs: pd.DataFrame
-    #: A row for each run that tuned, at its end, with the same columns. Its test samples are those
-    #: held out.
+    #: The same of the runs that tuned, whose test samples are those held out.
     tuning: pd.DataFrame
     #: The column that is compared, at the end of runs, and which end of it is best.
     metric: str
@@ -92,10 +91,9 @@ class Compared(Result):
         """The ranking by the judge: ``verdicts.compare`` of the runs, paired by seed."""
         if self.runs.empty:
             raise UserError("compare: no run on new seeds has finished.")
-        compare: Any = verdicts.compare  # type: ignore[attr-defined]
         rows = self.runs[["seed", "step", self.metric, "diverged"]]
         rows = rows.assign(method=self.runs["case"], run=self.runs["case"] + self.runs["run"])
-        return compare(rows, "method", self.metric, best=self.best)
+        return verdicts.compare(rows, "method", self.metric, best=self.best)  # type: ignore
 
     @property
     def frame(self) -> pd.DataFrame:  # type: ignore[override]
@@ -132,7 +130,7 @@ class Compared(Result):
 def compare(
     module: torch.nn.Module | Make,
     train: Pair | Sequence[Pair],
-    test: Pair,
+    test: Pair | Sequence[Pair],
     *,
     methods: Sequence[str] | Mapping[str, str | Mapping[str, Any]],
     grid: Mapping[str, Any] | None = None,
@@ -198,13 +196,12 @@ def compare(
     count = checked("cores", cores_here() if cores is None else cores, _COUNT)
     if torch_device(device) != "cpu" or sys.platform != "linux" or current_process().daemon:
         count = 1  # no process can be forked
-    train, test, held = read_once("train", train), read_once("test", test), holdout
-    if is_data(holdout):
-        held = read_once("holdout", holdout)
+    train, test = read_once("train", train), read_once("test", test)
+    held = read_once("holdout", holdout) if is_data(holdout) else holdout
 
     def call(function: Callable[..., Any], job: Job, **how: Any) -> Any:
         fields = {**cases[job.case], **dict(job.point), "seed": job.seed}
-        data = _held_out(train, fields, held) if job.tuning else (train, test)
+        data = _held_out(train, test, fields, held) if job.tuning else (train, test)
         return function(module, *data, loss=loss, score=score, **fields, **how)
 
     def work(job: Job) -> Answer:
@@ -212,8 +209,7 @@ def compare(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             run = call(fit, job, **how, threads=1 if count > 1 else None)
-        lines = dict.fromkeys(str(each.message).removeprefix("fit: ") for each in caught)
-        return run.metrics, [f"compare: {job.case}, seed {job.seed}: {line}" for line in lines]
+        return run.metrics, [f"{job.case}, seed {job.seed}: {each.message}" for each in caught]
 
     def judged(points: Mapping[str, Point]) -> list[Job]:
         return [Job(case, point, seed, False) for case, point in points.items() for seed in new]
@@ -227,15 +223,10 @@ def compare(
     told: list[str] = []
 
     def result() -> Compared:
-        import pandas as pd
-
-        runs = [done[job] for job in judged(chosen) if job in done]
-        tried = [done[job].tail(1) for job in tuning if job in done]
-        tables = [pd.concat(x, ignore_index=True) if x else pd.DataFrame() for x in (runs, tried)]
+        found = ([done[x] for x in jobs if x in done] for jobs in (judged(chosen), tuning))
+        runs, tried = (pd.concat(x or [pd.DataFrame()], ignore_index=True) for x in found)
         values = {case: dict(point) for case, point in chosen.items()}
-        return Compared(tables[0], tables[1], metric or "", best or "", values, told)
-
-    from tqdm import tqdm
+        return Compared(runs, tried, metric or "", best or "", values, told)
 
     bar = tqdm(total=len(jobs), unit=" runs", leave=False, disable=not progress)
 
@@ -246,7 +237,6 @@ def compare(
                 metric = _metric(metric, table)
                 best = _best(metric, best)
                 done[job] = table.assign(case=job.case)
-                bar.set_postfix_str(job.case)
                 bar.update()
                 for line in [] if job.tuning else lines:
                     warnings.warn(line, RuntimeWarning, stacklevel=3)
@@ -262,9 +252,8 @@ def compare(
     except KeyboardInterrupt:
         line = f"compare: interrupted after {len(done)} of {len(jobs)} runs; .run has them"
         raise Interrupted(result(), line) from None
-    for line in told:
-        if ENDS in line:
-            warnings.warn(f"compare: {line}", RuntimeWarning, stacklevel=2)
+    for line in [line for line in told if ENDS in line]:
+        warnings.warn(f"compare: {line}", RuntimeWarning, stacklevel=2)
     return result()
 
 
@@ -278,39 +267,36 @@ def _cases(
     """
     given = dict.fromkeys(methods) if isinstance(methods, list | tuple) else methods
     if not isinstance(given, Mapping) or len(given) < 2:
-        told = "give two names or more, such as ['gossip', 'ngo'], or fields by names"
-        raise UserError(f"methods: {shown(methods)} is nothing to compare; {told}.")
+        raise UserError(f"methods: {shown(methods)} is no list of two names or more, or of fields.")
     for name in {"method", "seed", "holdout", "on_evaluation", "on_step"} & {*setting, *grid}:
         raise UserError(f"{name}: it is no field that methods or a grid of compare may have.")
     apart = any(isinstance(of, Mapping) for of in grid.values())
     for case in grid if apart else ():
         one_of("grid", case, given)
-    cases = {}
+    cases, entries = {}, {}
     for case, of in given.items():
-        own = of if isinstance(of, Mapping) else {"method": of or case}
-        cases[case] = {"method": case, **own}
-        checked(f"methods, {case}", cases[case]["method"], FIELDS["method"])
-    entries = {case: METHODS[fields["method"]] for case, fields in cases.items()}
+        own = {"method": case, **of} if isinstance(of, Mapping) else {"method": of or case}
+        entries[case] = METHODS[checked(f"methods, {case}", own["method"], FIELDS["method"])]
+        cases[case] = own
 
     def of_case(case: str, shared: Mapping[str, Any]) -> dict[str, Any]:
-        none = (x for x in shared if not any(_reads(entry, x) for entry in entries.values()))
-        kept = {*none, *(x for x in shared if _reads(entries[case], x))}
-        return {x: value for x, value in shared.items() if x in kept}
+        read = {x for x in shared if any(_reads(entry, x) for entry in entries.values())}
+        return {x: y for x, y in shared.items() if x not in read or _reads(entries[case], x)}
 
-    grids = {case: grid.get(case, {}) if apart else of_case(case, grid) for case in cases}
-    points = {
-        case: [*product(*([(x, value) for value in _values(x, of)] for x, of in own.items()))]
-        for case, own in grids.items()
-    }
+    points = {}
+    for case, own in cases.items():
+        values = grid.get(case, {}) if apart else of_case(case, grid)
+        pairs = [[(x, y) for y in _values(x, of)] for x, of in values.items() if x not in own]
+        points[case] = [*product(*pairs)]
     return {case: of_case(case, setting) | own for case, own in cases.items()}, points
 
 
 def _reads(entry: Any, name: str) -> bool:
     """Whether a method reads a field: not one that it fixes, and no graph's without a graph."""
     owners = FIELDS[name].owners if name in FIELDS else ()
-    read = "method" not in owners or name in entry.fields
-    graph = "topology" not in owners or "topology" in entry.fields
-    return read and graph and name not in entry.fixed
+    needed = {"method": name, "topology": "topology"}
+    read = all(x in entry.fields for owner, x in needed.items() if owner in owners)
+    return read and name not in entry.fixed
 
 
 def _values(name: str, given: Any) -> list[Any]:
@@ -323,8 +309,11 @@ def _values(name: str, given: Any) -> list[Any]:
     return [*dict.fromkeys(checked(f"grid, {name}", value, FIELDS[name]) for value in values)]
 
 
-def _held_out(train: Any, fields: dict[str, Any], holdout: Any) -> tuple[Any, Any]:
-    """Training and test samples of a run that tunes; a list of indices leaves its ``fields``."""
+def _held_out(train: Any, test: Any, fields: dict[str, Any], holdout: Any) -> tuple[Any, Any]:
+    """Training and test samples of a run that tunes; a list of indices leaves its ``fields``.
+
+    If each worker has test samples of its own, it has them of those held out, too.
+    """
     if is_data(holdout):
         return train, holdout
     share, stream = checked("holdout", holdout, FIELDS["holdout"]), numpy_stream(0, "holdout")
@@ -334,12 +323,13 @@ def _held_out(train: Any, fields: dict[str, Any], holdout: Any) -> tuple[Any, An
     for pair in train if isinstance(train, list) else [train]:
         order = stream.permutation(len(pair[0]))
         first, rest = np.split(order, [round(share * len(order))])
-        held.append([x[np.sort(first)] for x in pair])
+        held.append(tuple(x[np.sort(first)] for x in pair))
         kept.append(tuple(x[np.sort(rest)] for x in pair))
     tested = tuple(torch.cat(x) for x in zip(*held, strict=True))
     if not len(tested[0]):
         raise UserError(f"holdout: {share:g} of the training samples are none; give more.")
-    return kept if isinstance(train, list) else kept[0], tested
+    whole = not isinstance(train, list)
+    return kept[0] if whole else kept, tested if whole or not by_workers(test) else held
 
 
 def _metric(metric: str | None, table: pd.DataFrame) -> str:
@@ -377,13 +367,14 @@ def _told(case: str, point: Point, points: Sequence[Point]) -> list[str]:
     lines = []
     for k, (name, value) in enumerate(point):
         tried, field = [*dict.fromkeys(each[k][1] for each in points)], FIELDS[name]
-        if tried[1:]:
-            lines.append(f"{case}: {name} = {_word(value)}, of {', '.join(map(_word, tried))}.")
-        if tried[1:] and not isinstance(value, str) and value in (min(tried), max(tried)):
+        if not tried[1:]:
+            continue
+        told = f"{case}: {name} = {_word(value)}, of {', '.join(map(_word, tried))}"
+        if not isinstance(value, str) and value in (low := min(tried), max(tried)):
             step = 1 if field.kind is int else math.ulp(value or 1)
-            further = value + (step if value == max(tried) else -step)
-            if field.range is None or further in field.range:
-                lines[-1] = f"{lines[-1][:-1]}; it {ENDS}."
+            further = value - step if value == low else value + step
+            told += f"; it {ENDS}" * (field.range is None or further in field.range)
+        lines.append(f"{told}.")
     return lines
 
 
@@ -398,8 +389,6 @@ def _results(
     if count == 1:
         yield from ((job, work(job)) for job in jobs)
         return
-    from tqdm import tqdm
-
     context, waiting, running = get_context("fork"), deque(jobs), dict[Any, tuple[Job, Any]]()
     try:
         while waiting or running:

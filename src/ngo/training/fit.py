@@ -21,7 +21,7 @@ from ngo.common.seeding import stream_seed
 from ngo.engine.population import Modules, copies, tensors
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
-from ngo.training.evaluation import Evaluation, as_columns
+from ngo.training.evaluation import Evaluation, as_columns, check_column
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
 from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
@@ -39,6 +39,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _THREADS = Field(int, "threads", at_least(1))
+
+
+class ReadOnly(dict[str, Any]):
+    """A copy of a row, which refuses a write: it would reach no table."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise UserError("state.metrics: it is a copy; state.record(name=value) adds a column.")
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 
 
 @dataclass(frozen=True)
@@ -66,6 +78,20 @@ class RunState:
     def V(self) -> float:
         """The synchronization index: the sum of squared distances of workers from their mean."""
         return float(synchronization_index(self._current().population.honest))
+
+    def record(self, **values: float) -> None:
+        """Add columns to ``Fit.metrics``: a number by name, in the row of this step.
+
+        In ``on_step``, the row is that of the next evaluation, which has the last number. Rows
+        without one have NaN. Raises a UserError for a name that another column has.
+        """
+        for name, value in values.items():
+            check_column("record", name, name)
+            try:
+                values[name] = float(value)
+            except (TypeError, ValueError):
+                raise UserError(f"record: {name}={shown(value)} is not a number.") from None
+        self._current().record(values)
 
     def consensus(self) -> nn.Module:
         """A copy of the module with the mean of the workers' parameters, in eval mode."""
@@ -119,13 +145,10 @@ class Fit(Result):
     @property
     def summary(self) -> pd.DataFrame:
         """``metrics`` without the columns that repeat the fields, and those without a number."""
-        fields = ["run", *self.spec.values()]
-        return self.metrics.drop(columns=fields).dropna(axis=1, how="all")
+        return self.metrics.drop(columns=["run", *self.spec.values()]).dropna(axis=1, how="all")
 
-    @property
-    def frame(self) -> pd.DataFrame:  # type: ignore[override]
-        """The ``summary``, which ``to_latex`` and ``to_markdown`` print."""
-        return self.summary
+    #: The same, which ``to_latex`` and ``to_markdown`` print.
+    frame = summary
 
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
@@ -135,8 +158,8 @@ class Fit(Result):
             mean_model, mean, worst = last[names]
             of += f", accuracy {mean_model:.1%} (workers {mean:.1%}, the worst {worst:.1%})"
         of += f", V {last['V']:.3g}, {last['bytes_sent'] / 1e6:,.4g} MB sent"
-        ended = ", diverged" * bool(last["diverged"])
-        return f"Fit({self.spec.id}: {len(self.models)} workers, {of}{ended})"
+        of += ", diverged" * bool(last["diverged"])
+        return f"Fit({self.spec.id}: {len(self.models)} workers, {of})"
 
     @property
     def _score(self) -> str:
@@ -169,11 +192,11 @@ class Interrupted(KeyboardInterrupt):
 def fit(
     module: nn.Module | Make,
     train: Pair | Sequence[Pair],
-    test: Pair,
+    test: Pair | Sequence[Pair],
     *,
     method: str = "ngo",
     loss: Loss | None = None,
-    score: Loss | None = None,
+    score: Loss | Mapping[str, Loss] | None = None,
     on_evaluation: Callback | None = None,
     on_step: Callback | None = None,
     out: str | Path | None = None,
@@ -196,7 +219,9 @@ def fit(
         the module takes; whole-number classes from 0 as int64 ``[m]``, or float32 targets
         ``[m, …]``; with a ``loss``, any targets, which it gets as they are. float64 becomes
         float32. ``train`` may be a list with the data of each worker. Workers count equally in
-        every average, also where their shares are of different sizes.
+        every average, also where their shares are of different sizes. ``test`` may be such a list,
+        too: columns are about all of it, and ``own_accuracy_mean``, ``_min``, ``_p10`` (the 10th
+        percentile), ``_std`` and ``own_loss_…`` about each worker's model on its own samples.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
@@ -207,7 +232,9 @@ def fit(
         ``[b, classes]``, or the squared error of outputs that have the shape of the targets.
     ``score``
         A function ``(outputs, targets)`` that returns one number, for the columns of accuracy, or
-        a number for each sample, for their mean. By default it is the accuracy of logits.
+        a number for each sample, for their mean. By default it is the accuracy of logits. Or
+        functions by name, ``{"f1": f}``, for columns beside those of accuracy: ``consensus_f1``,
+        ``workers_f1_mean``, ``_min``, ``_max``, ``_std``. Objects of torchmetrics are functions.
 
         An evaluation calls a loss or a score of yours once, on all its outputs and targets, where
         these take at most 1 GB and have a row for each sample; else on chunks of them, where a
@@ -290,6 +317,7 @@ def fit(
             import pandas as pd
 
             metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
+            metrics = metrics.join(pd.DataFrame(training.more))
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     run = Fit(spec, metrics, models, consensus, stopped)
@@ -301,15 +329,7 @@ def fit(
     return run
 
 
-def check_fit(
-    module: nn.Module | Make,
-    train: Any,
-    test: Any,
-    *,
-    loss: Loss | None = None,
-    score: Loss | None = None,
-    **fields: Any,
-) -> None:
+def check_fit(module: Any, train: Any, test: Any, loss: Any, score: Any, **fields: Any) -> None:
     """Raise a UserError for fields or data that ``fit`` would refuse before it trains."""
     fields = {"seed": FIELDS["seed"].default, **_plain(fields)}
     with isolated(stream_seed(fields["seed"], "module")), ExitStack() as stack:
@@ -322,11 +342,11 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
     allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
     for name, value in fields.items():
-        field = FIELDS[name] if name in FIELDS and name in allowed else None
-        numbers = field is not None and field.kind in (int, float)
-        if name in ("seeds", "methods", "grid") or (numbers and hasattr(value, "__len__")):
-            grid = f"grid={{{name!r}: {shown(value)}}}"
-            how = {"seed": f"seeds={shown(value)}"}.get(name, grid if numbers else f"{name}=…")
+        many = hasattr(value, "__len__") and not isinstance(value, str)
+        many = many and name in FIELDS and FIELDS[name].kind in (int, float)
+        if many or name in ("seeds", "methods", "grid"):
+            how = f"grid={{{name!r}: {shown(value)}}}" if many else f"{name}=…"
+            how = f"seeds={shown(value)}" if name == "seed" else how
             raise UserError(f"{name}: fit trains one run; ngo.compare(…, {how}) compares several.")
         if name not in allowed:
             raise UserError(
@@ -383,7 +403,9 @@ def _proceed(
     def call(name: str) -> None:
         if (callback := callbacks[name]) is None:
             return
-        row = asdict(training.rows[-1]) if name == "on_evaluation" else None
+        row = None
+        if name == "on_evaluation":
+            row = ReadOnly(asdict(training.rows[-1]) | training.more[-1])
         state = RunState(training.step, training.steps, training.epoch, row, training, module)
         with restored_streams() if training.draws else nullcontext():
             try:
