@@ -1,13 +1,16 @@
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 from cases import cases, mistake_of, refused
+from conftest import REPOSITORY
 
 from ngo.common import fields
 from ngo.common.fields import usual
+from ngo.common.registries import METHODS
 from ngo.training.spec import FIELDS
 from verdicts.registry import Registry, UserError
 
@@ -106,6 +109,25 @@ def test_a_mapping_becomes_values_of_the_right_types():
 )
 def test_a_mistake_in_a_mapping_is_named(values, message):
     refused(message, fields.from_mapping, Things, {**ENTRY, **values}, "entry")
+
+
+def test_words_of_other_frameworks_are_told_what_they_are_here():
+    assert usual("num_clients", FIELDS) == ["workers"]
+    assert usual("dirichlet_alpha", FIELDS) == ["beta"]
+    for word, part in (("rounds", "Here it is epochs;"), ("fraction-fit", "It is not there;")):
+        assert part in fields.meant(word, FIELDS)
+    for name in ("FedAvg", "fedprox", "SCAFFOLD", "sgp"):
+        line = mistake_of(fields.checked, "method", name, FIELDS["method"])
+        assert line.endswith("(docs/how_to/from_other_frameworks.md).")
+        assert "Did you mean" not in line
+    page = (REPOSITORY / "docs/how_to/from_other_frameworks.md").read_text("utf-8").lower()
+    for words, told in fields._ELSEWHERE.items():
+        spellings = {word.replace("_", by) for word in words.split() for by in "_- "}
+        assert any(spelling in page for spelling in spellings)
+        named = re.findall(r"\w+", told)
+        assert any(name in METHODS or name in FIELDS for name in named), told
+    taken = {*FIELDS, *METHODS}  # an entry of that name would hide the sentence
+    assert not taken & {*fields.ELSEWHERE}
 
 
 def test_usual_words_are_known():

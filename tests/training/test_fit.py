@@ -4,6 +4,7 @@ import pickle
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from functools import partial
 
 import networkx as nx
@@ -13,7 +14,7 @@ import pytest
 import torch
 from cases import cases, refused
 from conftest import REPOSITORY
-from own_modules import DATA, Stochastic, equal, linear, metrics, quick, row, stop_at, told
+from own_modules import DATA, Stochastic, blobs, equal, linear, metrics, quick, row, stop_at, told
 from runs import CONVEX, trained
 from torch import nn
 from torch.nn import functional as F
@@ -49,6 +50,11 @@ def test_metrics_hold_every_field_and_models_are_independent_modules_of_the_user
     assert (table["run"] == run.spec.id).all()
     assert (run.spec.lr, run.spec.p, run.spec.model) == (0.2, 0.8, "Linear")
     assert repr(run).startswith(f"Fit({run.spec.id}: 3 workers, step 4, consensus loss ")
+    assert f"(workers {table['workers_accuracy_mean'].iloc[-1]:.1%}, the worst " in repr(run)
+    assert run.summary["V"].equals(table["V"])
+    assert not {"lr", "run", "holdout_loss"} & {*run.summary}
+    assert len(run.summary.columns) == table.notna().any()[[*run.summary]].sum() < 22
+    assert run.to_latex().count(r"\\") == 1 + len(table)
 
     class Net(nn.Linear):
         pass
@@ -62,6 +68,16 @@ def test_metrics_hold_every_field_and_models_are_independent_modules_of_the_user
     assert torch.equal(run.models[1].weight, before)
     accuracy = (run.consensus(DATA[0]).argmax(1) == DATA[1]).float().mean()
     assert float(accuracy) == pytest.approx(run.metrics["consensus_accuracy"].iloc[-1])
+
+
+def test_a_run_draws_itself(tmp_path):
+    curves = quick().plot(tmp_path / "run.png").axes[0].lines
+    assert [line.get_label() for line in curves] == ["workers, mean", "mean model"]
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+    run = quick(nn.Linear(3, 1), (DATA[0], DATA[0][:, :1]), workers=1, method="centralized")
+    left, right = run.plot().axes
+    assert (left.get_ylabel(), right.get_yscale()) == ("test loss", "linear")
+    assert "accuracy" not in repr(run)
 
 
 def test_a_model_is_made_at_its_first_use_and_kept():
@@ -303,6 +319,42 @@ def test_every_method_trains(method):
     run = quick(method=method, **tree, **clock, **size)
     assert np.isfinite(run.metrics["consensus_loss"]).all()
     assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
+
+
+def fedavg(module, clients, rounds, local_steps, lr):
+    """FedAvg of McMahan et al. 2017, with all clients, full batches and equal weights."""
+    server = deepcopy(module)
+    for _ in range(rounds):
+        local = [deepcopy(server) for _ in clients]
+        for model, (inputs, targets) in zip(local, clients, strict=True):
+            optimizer = torch.optim.SGD(model.parameters(), lr)
+            for _ in range(local_steps):
+                optimizer.zero_grad()
+                F.cross_entropy(model(inputs), targets).backward()
+                optimizer.step()
+        states = [model.state_dict() for model in local]
+        mean = {k: sum(state[k] for state in states) / len(states) for k in states[0]}
+        server.load_state_dict(mean)
+    return server
+
+
+@cases(
+    "how",
+    {"method": "diloco", "outer_lr": 1, "outer_momentum": 0},
+    {"method": "local_sgd", "topology": "complete"},
+)
+def test_fedavg_by_hand_is_ours(how):
+    """Unequal clients, of which each batch of 24 has every sample equally often."""
+    module, (inputs, targets) = nn.Linear(3, 4), blobs(36)
+    clients = [(inputs[a:b], targets[a:b]) for a, b in ((0, 4), (4, 12), (12, 36))]
+    expected = row(fedavg(module, clients, rounds=20, local_steps=5, lr=0.1))
+    setting = {"local_steps": 5, "batch_size": 24, "short_share": "repeat", "lr": 0.1}
+    setting |= {"epochs": 20 * 5 * 3 * 24 / 36, "eval_every": 200}
+    run = quick(module, clients, (inputs, targets), **how, **setting)
+    assert run.metrics["step"].iloc[-1] == 100
+    for model in (run.consensus, *run.models):
+        assert torch.allclose(row(model), expected, rtol=0, atol=2e-6)
+    assert (expected - row(module)).abs().max() > 0.5
 
 
 def test_a_single_worker():

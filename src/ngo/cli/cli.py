@@ -23,7 +23,7 @@ import ngo
 from ngo.cli import LOG, configure_messages, options
 from ngo.common import plugins
 from ngo.common.devices import claimed
-from ngo.common.fields import fields_of, usual
+from ngo.common.fields import elsewhere, fields_of, usual
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.native.threads import quick_switching
@@ -205,7 +205,8 @@ def _without_usual_word(error: click.UsageError) -> str:
     options = {option.name: option.opts[0] for option in error.ctx.command.get_params(error.ctx)}
     words = usual(error.option_name.lstrip("-"), options)
     close = " or ".join(repr(options[option]) for option in words)
-    return f"{error.message} Did you mean {close}?" if close else ""
+    hint = f" Did you mean {close}?" if close else elsewhere(error.option_name.lstrip("-"))
+    return hint and f"{error.message}{hint}"
 
 
 def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:

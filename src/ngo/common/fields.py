@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from ngo.common.files import check_readable
 from ngo.common.registries import DECLARED, REGISTRIES
 from verdicts.files import check_keys
-from verdicts.registry import Registry, UserError, check, one_of, shown
+from verdicts.registry import Registry, UserError, check, one_of, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
 
@@ -162,6 +162,9 @@ def checked(key: str, value: object, field: Field) -> Any:
     For a field with ``many`` values, ``value`` is one of them.
     """
     if field.names is not None:
+        if (told := elsewhere(value)) and value not in field.names:
+            error = str(unknown(key, value, field.names))
+            raise UserError(error.partition(" Did you mean")[0] + told)
         return one_of(key, value, field.names)
     if mistake := _mistake(value, field):
         hint = as_number(value, lambda number: not _mistake(number, field))
@@ -221,16 +224,45 @@ def as_number(value: object, allowed: Callable[[float], bool]) -> str:
 
 #: Usual words for the fields of a run.
 USUAL = {
-    "lr": ("learning_rate", "eta", "step_size", "stepsize"),
+    "lr": ("learning_rate", "eta", "step_size", "stepsize", "client_lr"),
     "gamma": ("consensus_rate", "step_size", "stepsize"),
-    "beta": ("alpha",),  # of a Dirichlet distribution
+    "beta": ("alpha", "dirichlet_alpha"),  # of a Dirichlet distribution
     "workers": ("n_workers", "num_workers", "n_nodes", "num_nodes", "n_clients", "num_clients"),
+    "outer_lr": ("server_lr",),
+    "outer_momentum": ("server_momentum",),
     "epochs": ("n_epochs", "num_epochs"),
     "method": ("algorithm",),
     "local_rule": ("optimizer",),
     "topology": ("network",),
     "seed": ("random_state",),
 }
+
+
+_SERVER = "diloco, with its outer_rule, outer_lr and outer_momentum"
+_FEDAVG = "outer_lr=1, outer_momentum=0 (a server), or local_sgd with topology='complete'"
+
+#: Words of other frameworks, and what they are here. No field or entry has a name like them.
+_ELSEWHERE = {
+    "fedavg": f"Here it is diloco with {_FEDAVG}; local_steps is the length of a round",
+    "clients": "Here it is workers",
+    "fedsgd": "Here it is centralized",
+    "fedavgm": f"Here it is {_SERVER}",
+    "fedadam fedyogi fedadagrad fedopt": f"It is not there; nearest is {_SERVER}",
+    "fedprox feddyn fednova scaffold": "It is not there; nearest on a graph: gradient_tracking",
+    "d_psgd dpsgd gossip_sgd dgd": "Here it is dsgd",
+    "sgp stochastic_gradient_push": "Here it is push_sum",
+    "gt dsgt": "Here it is gradient_tracking",
+    "rounds num_rounds n_rounds": "Here it is epochs; a round is local_steps steps",
+    "local_epochs num_local_epochs": "Here it is local_steps: epochs · samples / batch_size",
+    "fraction fraction_fit participation": "It is not there; absence is a chance for each step",
+}
+ELSEWHERE = {word: told for words, told in _ELSEWHERE.items() for word in words.split()}
+
+
+def elsewhere(name: object) -> str:
+    """A sentence about a word of other frameworks that no name here is like; else empty."""
+    told = ELSEWHERE.get(str(name).lower().replace("-", "_"))
+    return f" {told} (docs/how_to/from_other_frameworks.md)." if told else ""
 
 
 def usual(name: object, known: Collection[str]) -> list[str]:
@@ -240,9 +272,10 @@ def usual(name: object, known: Collection[str]) -> list[str]:
 
 
 def meant(name: object, known: Collection[str]) -> str:
-    """`` Did you mean 'lr'?`` with what a usual word means, else the nearest few; may be empty."""
+    """`` Did you mean 'lr'?`` with what a word means, else the nearest few; may be empty."""
     near = usual(name, known) or difflib.get_close_matches(str(name).lower(), known)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return elsewhere(name) or hint
 
 
 def unknown_field(key: str, name: object, known: Collection[str]) -> UserError:

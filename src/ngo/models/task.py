@@ -6,8 +6,8 @@ the next character of a text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ngo.common.fields import registers
@@ -45,6 +45,9 @@ class Task:
     # Whether an evaluation calls loss and score once, on all its outputs, and not on chunks of
     # them. It is found when a run with a user's functions starts (``training.learning_problem``).
     at_once: bool = False
+
+    # Further scores by name, for columns of their own.
+    scores: Mapping[str, PerSample] = field(default_factory=dict)
 
 
 def task(name: str, *, version: int = 1, **facts: Any) -> Callable[[PerSample], PerSample]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ngo.common.fields import reserve
 from ngo.common.lazy import np
 from ngo.common.seeding import numpy_stream
-from ngo.training.spec import RunSpec
+from ngo.training.spec import FIELDS, RunSpec
+from verdicts.registry import check
 
 if TYPE_CHECKING:
     from ngo.engine.backends import Scores
@@ -119,22 +120,34 @@ def make_evaluation(
     accuracy, loss = np.array(scores.worker_accuracies), np.array(scores.worker_losses)
     finite = math.isfinite(measured["V"]) and math.isfinite(scores.consensus_loss)
     trained = step == 0 or math.isfinite(measured["train_loss"])
-    over_workers: dict[str, Any] = {
-        f"workers_{name}_{how}": float(getattr(values, how)()) if len(values) else math.nan
-        for name, values in (("accuracy", accuracy), ("loss", loss))
-        for how in ("mean", "min", "max", "std")
-    }
+    statistics: dict[str, Any] = {}
+    for name, values in (("accuracy", accuracy), ("loss", loss)):
+        statistics |= over_workers(f"workers_{name}", values, "mean", "min", "max", "std")
     return Evaluation(
         step=step,
         epoch=measured["samples"] / owned,
         consensus_accuracy=scores.consensus_accuracy,
         consensus_loss=scores.consensus_loss,
-        **over_workers,
+        **statistics,
         holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
         holdout_loss=holdout.consensus_loss if holdout else math.nan,
         diverged=not (finite and trained and np.isfinite(loss).all()),
         **measured,
     )
+
+
+def check_column(key: str, name: object, column: str) -> None:
+    """Raise a UserError unless ``name`` may name a ``column`` that a user adds to the metrics."""
+    taken = {*FIELDS, *(f.name for f in fields(Evaluation)), "run", "case"}
+    plain = isinstance(name, str) and name.isidentifier() and column not in taken
+    check(plain, key, name, "a column needs a name of letters, digits and _ that no other one has")
+
+
+def over_workers(name: str, values: Any, *how: str) -> dict[str, float]:
+    """The columns ``NAME_mean`` and the like; ``p10`` is the 10th percentile."""
+    numbers = np.asarray(values if len(values) else [math.nan])
+    of = {x: np.quantile(numbers, 0.1) if x == "p10" else getattr(numbers, x)() for x in how}
+    return {f"{name}_{x}": float(value) for x, value in of.items()}
 
 
 def as_columns(rows: list[Evaluation]) -> dict[str, list[Any]]:

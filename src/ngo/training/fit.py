@@ -21,7 +21,7 @@ from ngo.common.seeding import stream_seed
 from ngo.engine.population import Modules, copies, tensors
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.training.checkpoint import Checkpoints, Signals, Stopped
-from ngo.training.evaluation import Evaluation, as_columns
+from ngo.training.evaluation import Evaluation, as_columns, check_column
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
 from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
@@ -32,11 +32,25 @@ from ngo.training.run_folder import CHECKPOINT, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.registry import UserError, shown
+from verdicts.report import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 _THREADS = Field(int, "threads", at_least(1))
+
+
+class ReadOnly(dict[str, Any]):
+    """A copy of a row, which refuses a write: it would reach no table."""
+
+    def _refuse(self, *_: object, **__: object) -> Any:
+        raise UserError("state.metrics: it is a copy; state.record(name=value) adds a column.")
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,20 @@ class RunState:
     def V(self) -> float:
         """The synchronization index: the sum of squared distances of workers from their mean."""
         return float(synchronization_index(self._current().population.honest))
+
+    def record(self, **values: float) -> None:
+        """Add columns to ``Fit.metrics``: a number by name, in the row of this step.
+
+        In ``on_step``, the row is that of the next evaluation, which has the last number. Rows
+        without one have NaN. Raises a UserError for a name that another column has.
+        """
+        for name, value in values.items():
+            check_column("record", name, name)
+            try:
+                values[name] = float(value)
+            except (TypeError, ValueError):
+                raise UserError(f"record: {name}={shown(value)} is not a number.") from None
+        self._current().record(values)
 
     def consensus(self) -> nn.Module:
         """A copy of the module with the mean of the workers' parameters, in eval mode."""
@@ -94,8 +122,8 @@ class Ended(Exception):
 
 
 @dataclass(frozen=True, repr=False)
-class Fit:
-    """The result of ``fit``."""
+class Fit(Result):
+    """The result of ``fit``: ``print`` of it says how it ended, ``plot()`` draws it."""
 
     #: The fields of the run and their values, defaults included.
     spec: RunSpec
@@ -114,29 +142,61 @@ class Fit:
     #: The callback that ended the run early: ``on_evaluation`` or ``on_step``; None if none did.
     stopped: str | None = None
 
+    @property
+    def summary(self) -> pd.DataFrame:
+        """``metrics`` without the columns that repeat the fields, and those without a number."""
+        return self.metrics.drop(columns=["run", *self.spec.values()]).dropna(axis=1, how="all")
+
+    #: The same, which ``to_latex`` and ``to_markdown`` print.
+    frame = summary
+
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
         of = f"step {last['step']}, consensus loss {last['consensus_loss']:.4g}"
+        if self._score == "accuracy":
+            names = ["consensus_accuracy", *(f"workers_accuracy_{x}" for x in ("mean", "min"))]
+            mean_model, mean, worst = last[names]
+            of += f", accuracy {mean_model:.1%} (workers {mean:.1%}, the worst {worst:.1%})"
+        of += f", V {last['V']:.3g}, {last['bytes_sent'] / 1e6:,.4g} MB sent"
+        of += ", diverged" * bool(last["diverged"])
         return f"Fit({self.spec.id}: {len(self.models)} workers, {of})"
+
+    @property
+    def _score(self) -> str:
+        """``accuracy``, or ``loss`` where there is none."""
+        return "accuracy" if self.metrics["consensus_accuracy"].notna().any() else "loss"
+
+    def draw(self, figure: Figure) -> None:
+        """Accuracy, or loss, of the workers and of their mean model, and V, by epoch."""
+        figure.set_size_inches(7, 2.6)
+        (left, right), table, score = figure.subplots(1, 2), self.metrics, self._score
+        ends = (table[f"workers_{score}_{end}"] for end in ("min", "max"))
+        left.fill_between(table["epoch"], *ends, alpha=0.2, label="workers, worst to best")
+        left.plot(table["epoch"], table[f"workers_{score}_mean"], label="workers, mean")
+        left.plot(table["epoch"], table[f"consensus_{score}"], "--", label="mean model")
+        left.set(xlabel="epoch", ylabel=f"test {score}")
+        left.legend(frameon=False)
+        apart = table[table["V"] > 0]
+        right.plot(apart["epoch"], apart["V"], ".-")
+        right.set(xlabel="epoch", ylabel="V", yscale="log" if len(apart) else "linear")
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C has ended ``fit``; ``run`` is the result so far."""
+    """Ctrl-C has ended ``fit`` or ``compare``; ``run`` is the result so far."""
 
-    def __init__(self, run: Fit, steps: int) -> None:
-        step = run.metrics["step"].iloc[-1]
-        super().__init__(f"fit: interrupted at step {step} of {steps}; .run has the result so far")
+    def __init__(self, run: Any, told: str) -> None:
+        super().__init__(told)
         self.run = run
 
 
 def fit(
     module: nn.Module | Make,
     train: Pair | Sequence[Pair],
-    test: Pair,
+    test: Pair | Sequence[Pair],
     *,
     method: str = "ngo",
     loss: Loss | None = None,
-    score: Loss | None = None,
+    score: Loss | Mapping[str, Loss] | None = None,
     on_evaluation: Callback | None = None,
     on_step: Callback | None = None,
     out: str | Path | None = None,
@@ -159,7 +219,9 @@ def fit(
         the module takes; whole-number classes from 0 as int64 ``[m]``, or float32 targets
         ``[m, …]``; with a ``loss``, any targets, which it gets as they are. float64 becomes
         float32. ``train`` may be a list with the data of each worker. Workers count equally in
-        every average, also where their shares are of different sizes.
+        every average, also where their shares are of different sizes. ``test`` may be such a list,
+        too: columns are about all of it, and ``own_accuracy_mean``, ``_min``, ``_p10`` (the 10th
+        percentile), ``_std`` and ``own_loss_…`` about each worker's model on its own samples.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
@@ -170,7 +232,9 @@ def fit(
         ``[b, classes]``, or the squared error of outputs that have the shape of the targets.
     ``score``
         A function ``(outputs, targets)`` that returns one number, for the columns of accuracy, or
-        a number for each sample, for their mean. By default it is the accuracy of logits.
+        a number for each sample, for their mean. By default it is the accuracy of logits. Or
+        functions by name, ``{"f1": f}``, for columns beside those of accuracy: ``consensus_f1``,
+        ``workers_f1_mean``, ``_min``, ``_max``, ``_std``. Objects of torchmetrics are functions.
 
         An evaluation calls a loss or a score of yours once, on all its outputs and targets, where
         these take at most 1 GB and have a row for each sample; else on chunks of them, where a
@@ -253,14 +317,23 @@ def fit(
             import pandas as pd
 
             metrics = pd.DataFrame({"run": spec.id, **spec.values(), **as_columns(training.rows)})
+            metrics = metrics.join(pd.DataFrame(training.more))
     if training.rows[-1].diverged:
         warnings.warn(_divergence(spec, training.rows), RuntimeWarning, stacklevel=2)
     run = Fit(spec, metrics, models, consensus, stopped)
     if number := signals.asked:
         if number != signal.SIGINT:
             signal.raise_signal(number)  # as it would have ended the process
-        raise Interrupted(run, training.steps)
+        told = f"fit: interrupted at step {training.step} of {training.steps}"
+        raise Interrupted(run, f"{told}; .run has the result so far")
     return run
+
+
+def check_fit(module: Any, train: Any, test: Any, loss: Any, score: Any, **fields: Any) -> None:
+    """Raise a UserError for fields or data that ``fit`` would refuse before it trains."""
+    fields = {"seed": FIELDS["seed"].default, **_plain(fields)}
+    with isolated(stream_seed(fields["seed"], "module")), ExitStack() as stack:
+        inputs_of(module, train, test, loss, score, fields, "cpu", stack)
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,7 +341,13 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     made = ("dataset", "model", "task")  # from the other arguments
     arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
     allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
-    for name in fields:
+    for name, value in fields.items():
+        many = hasattr(value, "__len__") and not isinstance(value, str)
+        many = many and name in FIELDS and FIELDS[name].kind in (int, float)
+        if many or name in ("seeds", "methods", "grid"):
+            how = f"grid={{{name!r}: {shown(value)}}}" if many else f"{name}=…"
+            how = f"seeds={shown(value)}" if name == "seed" else how
+            raise UserError(f"{name}: fit trains one run; ngo.compare(…, {how}) compares several.")
         if name not in allowed:
             raise UserError(
                 f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
@@ -324,7 +403,9 @@ def _proceed(
     def call(name: str) -> None:
         if (callback := callbacks[name]) is None:
             return
-        row = asdict(training.rows[-1]) if name == "on_evaluation" else None
+        row = None
+        if name == "on_evaluation":
+            row = ReadOnly(asdict(training.rows[-1]) | training.more[-1])
         state = RunState(training.step, training.steps, training.epoch, row, training, module)
         with restored_streams() if training.draws else nullcontext():
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -34,6 +34,7 @@ from ngo.gossip.topology import Topology
 from ngo.models.layers import Dropout, freeze
 from ngo.models.model import Model
 from ngo.models.task import Task
+from ngo.training.evaluation import check_column
 from ngo.training.global_state import restored_streams, seed_streams
 from ngo.training.learning_problem import Loss, Problem, check_module, kind, make_problem, refused
 from ngo.training.object_digest import ObjectDigest
@@ -47,9 +48,9 @@ Make = Callable[[], nn.Module]
 def inputs_of(
     module: nn.Module | Make,
     train: Any,
-    test: Pair,
+    test: Any,
     loss: Loss | None,
-    score: Loss | None,
+    score: Any,
     fields: dict[str, Any],
     device: str,
     stack: ExitStack,
@@ -59,7 +60,13 @@ def inputs_of(
     ``fields`` have the seed; those that the other arguments decide are added to them.
     Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
     """
-    pair = with_partition(train, fields, stack)
+    pair, sizes = with_partition(train, fields, stack), []
+    if by_workers(test):
+        tests: Any = read_once("test", test)
+        for i, each in enumerate(tests):
+            _check_alike(f"test, worker {i}:", each, tests[0])
+        sizes = [len(X) for X, _ in tests]
+        test = tuple(torch.cat(x) for x in zip(*tests, strict=True))
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
     copied = template(module, fields["seed"])
@@ -67,32 +74,48 @@ def inputs_of(
     fields |= {"dataset": NAME, "model": type(copied).__name__, "task": name}
     with_topology(fields, stack)
     spec = resolve(fields, source=source, model=model)
+    if sizes and len(sizes) != spec.workers:
+        raise UserError(f"test: there are test sets for {len(sizes)} of {spec.workers} workers.")
     if spec.initialization not in (None, SAME):
         raise UserError(
             f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
             f"start from copies of the module; it must be {SAME}."
         )
     spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(copied.eval()).text[:8])))
-    return spec, make_problem(spec, data, model=model, task=task), copied
+    return spec, make_problem(spec, data, model=model, task=task, own_tests=sizes), copied
 
 
-def task_of(data: Dataset, loss: Loss | None, score: Loss | None = None) -> tuple[str, Task]:
+def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, Task]:
     """The name of the task, and the task with the user's ``loss`` and ``score`` if there are any.
 
     By default the loss is the cross entropy for data with classes, and the squared error for other
     data. What functions return is checked when the problem is tried.
     """
-    for key, given in (("loss", loss), ("score", score)):
+    named: Mapping[str, Loss] = score if isinstance(score, Mapping) else {}
+    score = None if named else score
+    for name in named:
+        check_column("score", name, f"consensus_{name}")
+    each = {f"score, {name}": function for name, function in named.items()}
+    for key, given in {"loss": loss, "score": score, **each}.items():
         if given is not None and (not callable(given) or isinstance(given, type)):
             raise UserError(
                 f"{key}: {shown(given)} is not a function (outputs, targets), such as nn.MSELoss()."
             )
     name = "regression" if data.classes is None else "classification"
     task = TASKS[name]
-    task = replace(task, loss=loss or task.loss, score=score or task.score)
+    whole = {name: _reset_first(function) for name, function in named.items()}
+    score = score and _reset_first(score)
+    task = replace(task, loss=loss or task.loss, score=score or task.score, scores=whole)
     if not data.train_inputs.is_floating_point():
         task = replace(task, batch=lambda data, inputs, targets: (inputs, targets))
     return name, task
+
+
+def _reset_first(function: Any) -> Loss:
+    """A score; one that gathers from call to call, such as torchmetrics', forgets before each."""
+    if not (hasattr(function, "compute") and hasattr(function, "reset")):
+        return function
+    return lambda outputs, targets: (function.reset(), function(outputs, targets))[1]
 
 
 def template(module: nn.Module | Make, seed: int) -> nn.Module:
@@ -154,11 +177,23 @@ Pair = tuple[Any, Any] | TorchDataset[Any]
 NAME = "own"  # the name of the data set in ids and metrics
 
 
-def _is_data(value: object) -> bool:
+def is_data(value: object) -> bool:
     """Whether a value is a data set of torch, or a pair that starts with a tensor or an array."""
     if isinstance(value, tuple | list):
         return len(value) == 2 and isinstance(value[0], torch.Tensor | np.ndarray)
     return isinstance(value, TorchDataset)
+
+
+def by_workers(data: Any) -> bool:
+    """Whether data are those of each worker: a list of pairs or data sets."""
+    return isinstance(data, list | tuple) and bool(data) and all(map(is_data, data))
+
+
+def read_once(key: str, data: Any) -> Any:
+    """Data as tensors, read once for several runs: a pair, or one for each worker."""
+    if by_workers(data):
+        return [tuple(_tensors(f"{key}, worker {i}", each)) for i, each in enumerate(data)]
+    return tuple(_tensors(key, data))
 
 
 def dataset_of(
@@ -321,16 +356,16 @@ def _matrix(given: Any) -> MixingMatrix:
 def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
     """All training samples. If the user says who owns which, ``fields`` gets that partition."""
     partition: Any = fields.get("partition")
-    by_workers = isinstance(train, list | tuple) and bool(train) and all(map(_is_data, train))
-    if not by_workers and (partition is None or isinstance(partition, str)):
+    given = by_workers(train)
+    if not given and (partition is None or isinstance(partition, str)):
         return train
-    if by_workers and partition is not None:
+    if given and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
     if fields.get("holdout"):
         raise UserError(
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
-    if by_workers:
+    if given:
         pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
         for i, pair in enumerate(pairs):
             _check_alike(f"train, worker {i}:", pair, pairs[0])

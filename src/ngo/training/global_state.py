@@ -16,8 +16,8 @@ from ngo.common.devices import float32_parts
 from ngo.native.threads import one_intra_op_thread, quick_switching
 from ngo.training.object_digest import ObjectDigest
 
-# All threads of a process share this state.
-_ALONE = threading.RLock()
+#: Held by the one thread that uses the state, which all threads of a process share.
+ALONE = threading.RLock()
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def isolated(seed: int) -> Iterator[None]:
     quickly. All of this, and what ``deterministic`` sets, is restored at the end, also after an
     error. A block in another thread waits until then.
     """
-    with _ALONE, ExitStack() as stack:
+    with ALONE, ExitStack() as stack:
         stack.enter_context(restored_streams())
         stack.callback(torch.set_default_dtype, torch.get_default_dtype())
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())

@@ -60,6 +60,8 @@ class Problem:
     test: Chunks
     test_part: Chunks
     holdout: Chunks | None
+    #: The test samples of each worker, where each has its own: those of ``test`` in parts.
+    own_tests: Sequence[Chunks] = ()
 
     @property
     def device(self) -> torch.device:
@@ -87,11 +89,13 @@ def make_problem(
     *,
     model: Model | None = None,
     task: Task | None = None,
+    own_tests: Sequence[int] = (),
 ) -> Problem:
     """The problem of a run on its data set; a UserError if a worker cannot fill a batch.
 
     Without ``parts`` the partition is drawn here: the same that a partition file holds. Without
-    ``model`` and ``task``, the run names them.
+    ``model`` and ``task``, the run names them. ``own_tests`` are the numbers of test samples of the
+    workers, in order, where each has its own.
     """
     model, task, labels = model or MODELS[spec.model], task or TASKS[spec.task], data.labels
     parts = draw(spec, labels) if parts is None else parts
@@ -110,6 +114,7 @@ def make_problem(
     if 0 < spec.eval_images < len(data.test_inputs):
         part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
         test_part = chunks(data.test_inputs[part], data.test_targets[part])
+    own = (x.split(list(own_tests)) for x in (data.test_inputs, data.test_targets) if own_tests)
     return Problem(
         model,
         task,
@@ -122,6 +127,7 @@ def make_problem(
         test=test,
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
+        own_tests=list(map(chunks, *own)) if own_tests else (),
     )
 
 
@@ -283,18 +289,21 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
         rows = rows.long().unique().to(inputs.device)
         batch = task.batch(data, data.train_inputs[rows], data.train_targets[rows])
         whole = _fits(problem, outputs, targets)
-        for name, function in (("loss", task.loss), ("score", task.score)):
+        named = {f"{name} score": function for name, function in task.scores.items()}
+        for name, function in {"loss": task.loss, "score": task.score, **named}.items():
             if function is None or getattr(function, "__module__", "") == Task.__module__:
                 continue  # the package's own
             key, at_once = task_key + name, whole and not (task_key and name == "loss")
             # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
-            each = not at_once and bool(task_key or name == "score")
+            each = not at_once and bool(task_key or name != "loss")
             checked = partial(_numbers, key, function, each)
             _check_mean(key, checked, module, batch)
-            if name == "score":  # which may not tell outputs of one sign apart
+            if name != "loss":  # which may not tell outputs of one sign apart
                 mean = cache(lambda: module(batch[0]).mean(0))
                 _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
             changed: dict[str, Any] = {name: checked}
+            if name in named:
+                changed = {"scores": {**task.scores, name.removesuffix(" score"): checked}}
             task = replace(task, at_once=at_once or task.at_once, **changed)
     return replace(problem, task=task), draws
 

@@ -6,8 +6,9 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -22,7 +23,7 @@ from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.native.threads import one_intra_op_thread
 from ngo.training import evaluation, run_folder
 from ngo.training.checkpoint import Checkpoints, Signals, State, Stopped
-from ngo.training.evaluation import Evaluation
+from ngo.training.evaluation import Evaluation, over_workers
 from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import set_stream_states, stream_states
 from ngo.training.learning_problem import Problem, enough_memory, load_problem
@@ -80,6 +81,8 @@ class Training:
         self.stepper = stepper_of(spec, problem, stops, **how)
         self.population, self.steps = self.stepper.population, self.stepper.steps
         self.rows: list[Evaluation] = []
+        #: The user's columns of each row, and last those that wait for the next row, if any do.
+        self.more: list[dict[str, float]] = []
         self.kept: Snapshots = {}
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
         self.resumed: list[int] = []  # the steps at which the run was resumed
@@ -177,6 +180,7 @@ class Training:
             "rows": evaluation.as_columns(self.rows),
             "kept": self.kept,
             "losses": self.losses,
+            **({"more": self.more} if any(self.more) else {}),
             **({"streams": stream_states()} if self.draws else {}),
         }
 
@@ -188,6 +192,7 @@ class Training:
         self.resumed = [*state["resumed"], self.step]
         self.width = state.get("width", 1)
         self.rows = evaluation.from_columns(state["rows"])
+        self.more = state.get("more", [{} for _ in self.rows])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
             step: {name: models[name] for name in STATE if name in models}
@@ -209,8 +214,36 @@ class Training:
         measured |= self.stepper.spent()
         row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
         self.rows.append(row)
+        self.record(self._further())
         self._count = 0
         return True
+
+    def record(self, values: Mapping[str, float]) -> None:
+        """Add columns to the row of this step; before it is evaluated, to the next row."""
+        due = len(self.rows) - bool(self.rows and self.rows[-1].step == self.step)
+        self.more += [{} for _ in range(len(self.more), due + 1)]
+        self.more[due] |= values
+
+    def _further(self) -> dict[str, float]:
+        """The columns of the task's named scores, and of the workers' own test samples."""
+        problem, population, found = self._problem, self.population, dict[str, float]()
+        task, chain = population.task, population.chain
+        for name, score in task.scores.items():
+            population.task, population.chain = replace(task, score=score), None
+            of = population.evaluate(*problem.test_at(self.step), workers=problem.evaluated)
+            found[f"consensus_{name}"], each = of.consensus_accuracy, of.worker_accuracies
+            found |= over_workers(f"workers_{name}", each, "mean", "min", "max", "std")
+            population.task, population.chain = task, chain
+        if problem.own_tests:
+            own = [
+                population.evaluate(*problem.own_tests[i], workers=[i]) for i in problem.evaluated
+            ]
+            columns = {"own_loss": [x for of in own for x in of.worker_losses]}
+            if task.score is not None:
+                columns["own_accuracy"] = [x for of in own for x in of.worker_accuracies]
+            for name, each in columns.items():
+                found |= over_workers(name, each, "mean", "min", "p10", "std")
+        return found
 
     def write(self, out: Path, origin: Origin, **how: object) -> None:
         """Write the results into the folder ``out``, where they take the place of earlier ones.
