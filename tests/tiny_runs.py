@@ -117,6 +117,7 @@ ENTRIES = {
     "attack": each("none alie dissensus noise sign_flip"),
     "lr_schedule": each("constant cosine step"),
     "short_share": {**each("error"), **each("repeat", batch_size=1000, epochs=3.0)},
+    "objective": each("workers samples", partition="quantity"),
     "clock": {**each("steps waiting"), **each("asynchronous", speed="log_normal")},
     "precision": each("float32 bfloat16"),
     "backend": each("auto compiled loop threads vmap"),

@@ -321,8 +321,8 @@ def test_every_method_trains(method):
     assert run.metrics["consensus_loss"].iloc[-1] < run.metrics["consensus_loss"].iloc[0]
 
 
-def fedavg(module, clients, rounds, local_steps, lr):
-    """FedAvg of McMahan et al. 2017, with all clients, full batches and equal weights."""
+def fedavg(module, clients, weights, rounds, local_steps, lr):
+    """FedAvg of McMahan et al. 2017, with all clients and full batches."""
     server = deepcopy(module)
     for _ in range(rounds):
         local = [deepcopy(server) for _ in clients]
@@ -333,7 +333,8 @@ def fedavg(module, clients, rounds, local_steps, lr):
                 F.cross_entropy(model(inputs), targets).backward()
                 optimizer.step()
         states = [model.state_dict() for model in local]
-        mean = {k: sum(state[k] for state in states) / len(states) for k in states[0]}
+        pairs = [*zip(weights, states, strict=True)]
+        mean = {k: sum(w * state[k] for w, state in pairs) / sum(weights) for k in states[0]}
         server.load_state_dict(mean)
     return server
 
@@ -343,13 +344,16 @@ def fedavg(module, clients, rounds, local_steps, lr):
     {"method": "diloco", "outer_lr": 1, "outer_momentum": 0},
     {"method": "local_sgd", "topology": "complete"},
 )
-def test_fedavg_by_hand_is_ours(how):
+@cases(
+    "objective, weights", ("workers", (1, 1, 1)), ("samples", (4, 8, 24)), ([2, 6, 1], (2, 6, 1))
+)
+def test_fedavg_by_hand_is_ours(how, objective, weights):
     """Unequal clients, of which each batch of 24 has every sample equally often."""
     module, (inputs, targets) = nn.Linear(3, 4), blobs(36)
     clients = [(inputs[a:b], targets[a:b]) for a, b in ((0, 4), (4, 12), (12, 36))]
-    expected = row(fedavg(module, clients, rounds=20, local_steps=5, lr=0.1))
+    expected = row(fedavg(module, clients, weights, rounds=20, local_steps=5, lr=0.1))
     setting = {"local_steps": 5, "batch_size": 24, "short_share": "repeat", "lr": 0.1}
-    setting |= {"epochs": 20 * 5 * 3 * 24 / 36, "eval_every": 200}
+    setting |= {"epochs": 20 * 5 * 3 * 24 / 36, "eval_every": 200, "objective": objective}
     run = quick(module, clients, (inputs, targets), **how, **setting)
     assert run.metrics["step"].iloc[-1] == 100
     for model in (run.consensus, *run.models):

@@ -34,6 +34,7 @@ MODELS: Registry[model.Model] = Registry("model", "ngo.models.model")
 TASKS: Registry[task.Task] = Registry("task", "ngo.models.task")
 PARTITIONS: Registry[partition.Rule] = Registry("partition", "ngo.data.partition")
 SHORT_SHARES: Registry[str] = Registry("short_share", "ngo.data.partition")
+OBJECTIVES: Registry[partition.Weigh | None] = Registry("objective", "ngo.data.partition")
 AUGMENTATIONS: Registry[Augment | None] = Registry("augmentation", "ngo.data.augmentation")
 METHODS: Registry[method.Method] = Registry("method", "ngo.gossip.methods")
 TOPOLOGIES: Registry[topology.Topology] = Registry("topology", "ngo.gossip.topologies")
@@ -66,3 +67,4 @@ DECLARED: Registry[fields.Field] = Registry(
 
 # Entries that change nothing, of runs and configs that lack the field.
 REFUSED, METROPOLIS, CONSTANT, HONEST, SAME = "error", "metropolis", "constant", "none", "same"
+EQUAL = "workers"

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ngo.common.fields import Options, at_least, registers, whole
-from ngo.common.registries import DATASETS, PARTITIONS, REFUSED, SHORT_SHARES
+from ngo.common.registries import DATASETS, EQUAL, OBJECTIVES, PARTITIONS, REFUSED, SHORT_SHARES
 from verdicts.registry import Registry, UserError
 
 Parts = list[np.ndarray]
@@ -72,6 +72,12 @@ def partition(
 REPEATED = "repeat"
 for _name in (REFUSED, REPEATED):
     SHORT_SHARES.add(_name, _name)
+
+#: The numbers of workers' samples ``[n]`` → what each worker counts for, w ``[n]`` above 0.
+Weigh = Callable[["np.ndarray"], "np.ndarray"]
+
+OBJECTIVES.add(EQUAL, None)
+OBJECTIVES.add("samples", lambda sizes: sizes)
 
 # An option that partitions share.
 SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_least(1))}

@@ -28,6 +28,7 @@ import torch.distributed as dist
 import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
+from ngo.common.registries import EQUAL
 from ngo.data.partition import Parts
 from ngo.distributed import rendezvous as meeting
 from ngo.distributed.process_network import ProcessNetwork, shares
@@ -137,6 +138,9 @@ def check(spec: RunSpec, out: Path, processes: int) -> None:
     if spec.clock != "steps":
         fault = "is simulated time, and the workers of a distributed run have real time"
         raise UserError(f"clock: {spec.clock!r} {fault}; it must be steps.")
+    if spec.objective != EQUAL:
+        fault = "is not possible in a distributed run, where workers count equally"
+        raise UserError(f"objective: {spec.objective!r} {fault}; it must be {EQUAL}.")
     if out.resolve().name == spec.id:
         fault = "the name of the simulated run, whose bytes differ from those of a distributed run"
         raise UserError(f"out: the folder {str(out)!r} has {fault}; choose another name.")

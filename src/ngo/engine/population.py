@@ -22,6 +22,7 @@ from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import Batches, Named, Scores, tf32
 from ngo.engine.module_chain import find_chain
+from ngo.gossip.consensus_dynamics import weighed_mean
 from ngo.models.layers import replayed
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
@@ -157,10 +158,12 @@ class Population:
         workers: Sequence[int] | None = None,
         initialization: str = SAME,
         honest: int | None = None,
+        shares: torch.Tensor | None = None,
     ) -> None:
         """``workers`` are the numbers of the n workers, where a run has others too.
 
-        Only the first ``honest`` workers, by default all, are honest.
+        Only the first ``honest`` workers, by default all, are honest. They count ``shares`` ``[n]``
+        in the consensus model, by default equally.
 
         ``task`` is by default that of the model. ``threads`` is the number of threads on a CPU, by
         default as many as the process may use.
@@ -209,7 +212,7 @@ class Population:
         self.runs = 1  # whose workers they are
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
-        self._honest = honest
+        self._honest, self.shares = honest, shares
         self.backend = backend  # ``auto`` replaces it by its choice
         self._gradients = BACKENDS[backend](self)
 
@@ -252,7 +255,12 @@ class Population:
 
         Byzantine workers do not count.
         """
-        return _mean(self.honest)
+        return self._mean(self.honest)
+
+    def _mean(self, rows: torch.Tensor) -> torch.Tensor:
+        if self.shares is not None:
+            return weighed_mean(rows, self.shares)
+        return rows.double().mean(0).to(rows.dtype)
 
     @one_intra_op_thread()
     @torch.no_grad()
@@ -366,7 +374,7 @@ class Population:
     def consensus(self) -> nn.Module:
         """The consensus model, in memory that its next one takes."""
         buffers = self.buffers[: self._honest]
-        self._consensus_row.copy_(torch.cat([self.consensus_model(), _mean(buffers)]))
+        self._consensus_row.copy_(torch.cat([self.consensus_model(), self._mean(buffers)]))
         self._consensus_counts.copy_(self.counts[: self._honest].amax(0))
         return self._consensus
 
@@ -382,10 +390,6 @@ class Population:
             return copies(tensors(made[i]) if i in made else {k: x[i] for k, x in rows.items()})
 
         return {i: state(i) for i in range(self.n)}
-
-
-def _mean(rows: torch.Tensor) -> torch.Tensor:
-    return rows.double().mean(0).to(rows.dtype)
 
 
 class Stack:

@@ -8,6 +8,7 @@ from itertools import islice, repeat
 from types import SimpleNamespace
 from typing import Any
 
+from ngo.common.devices import sent
 from ngo.common.lazy import Tensor, np, torch
 from ngo.common.registries import ATTACKS
 from ngo.common.seeding import torch_stream
@@ -45,12 +46,21 @@ class Flow:
     consensus_time: float | None
 
 
-def synchronization_index(X: Tensor) -> Tensor:
+def weighed_mean(X: Tensor, shares: Tensor) -> Tensor:
+    """Σᵢ wᵢ xᵢ ``[d]`` in the type of ``X`` ``[n, d]``, summed in float64; w are the ``shares``."""
+    return (sent(shares, X.device) @ X.double()).to(X.dtype)
+
+
+def synchronization_index(X: Tensor, shares: Tensor | None = None) -> Tensor:
     """V = Σᵢ‖xᵢ − x̄‖² in float64, for a state ``[n, d]`` or a stack of states ``[…, n, d]``.
 
+    Of a state of workers that count w, the ``shares``, it is Σᵢ n wᵢ‖xᵢ − Σⱼ wⱼ xⱼ‖².
     Source: the definition of the synchronization index in Section 2 of the paper.
     """
     X = X.double()
+    if shares is not None:
+        w = sent(shares, X.device)
+        return len(X) * (w @ (X - w @ X).square_().sum(1))
     return (X - X.mean(-2, keepdim=True)).square_().sum((-2, -1))
 
 

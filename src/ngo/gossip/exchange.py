@@ -11,7 +11,7 @@ from ngo.common.devices import sent
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Byzantine
-from ngo.gossip.consensus_dynamics import synchronization_index
+from ngo.gossip.consensus_dynamics import synchronization_index, weighed_mean
 from ngo.gossip.gossip_step import Coupling, linear_step, mix
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
@@ -65,6 +65,9 @@ class Network:
     directed = False
     #: The Byzantine workers, which send false rows in pulls and mixes, if there are any.
     byzantine: Byzantine | None = None
+    #: What each worker counts for, w ``[n]``, float64, where they don't count equally. Then ``W``
+    #: is n diag(w) W', which is symmetric (``mixing_matrix.by_shares``).
+    worker_shares: Tensor | None = None
     #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
     copies: dict[str, Tensor]
 
@@ -102,12 +105,13 @@ class Network:
         """The mean ``[k]`` of all workers' rows, through a parameter server."""
         self.refuse_byzantine()
         self.count(2 * len(rows), rows)
-        return rows.mean(0)
+        w = self.worker_shares
+        return rows.mean(0) if w is None else weighed_mean(rows, w)
 
     def index(self, rows: Tensor) -> float:
         """The synchronization index V of all workers' rows; nothing is counted."""
         self.refuse_byzantine()
-        return float(synchronization_index(rows))
+        return float(synchronization_index(rows, self.worker_shares))
 
     def send(self, rows: Tensor) -> Tensor:
         """Send rows along all edges; receive those of the workers ``elsewhere`` ``[l, k]``."""
@@ -182,7 +186,11 @@ class Network:
         """
         check_rows(X, self.W.n)
         self.refuse_directed()
-        if self.byzantine is None:
+        if self.worker_shares is not None:
+            pulls, seen = torch.zeros_like(X), X if at is None else at
+            coupling.step(pulls, self.W, gamma, run, at=seen, out=pulls, spread=self._spread)
+            X += pulls / sent(len(X) * self.worker_shares, X.device).to(X.dtype)[:, None]
+        elif self.byzantine is None:
             coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
         else:
             step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)

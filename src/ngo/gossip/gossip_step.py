@@ -237,6 +237,11 @@ class Coupling:
     #: ``fast`` by differences, where ``fast`` may take weighted sums of rows.
     exact: Callable[..., Tensor | None] | None = None
 
+    @property
+    def weighs(self) -> bool:
+        """Whether a pull is added at both ends of an edge, in proportion to the edge's weight."""
+        return self.pull is not None and not self.matching
+
     def by_differences(self) -> Coupling:
         """The same coupling, with pulls that are opposite at the ends of an edge, bit for bit."""
         return replace(self, fast=self.exact) if self.exact else self

@@ -22,6 +22,9 @@ Update = Callable[["Step"], None]
 # The fields of a method that pulls along the edges of a graph through the run's coupling.
 GOSSIP_FIELDS = ("topology", "gamma", "gamma_decay", "coupling", "p")
 
+# The same of a method whose workers may count unequally: it exchanges by pulls and means alone.
+WEIGHED = (*GOSSIP_FIELDS, "objective")
+
 #: What a method fixes that exchanges once in each step.
 ONE_EXCHANGE: dict[str, Any] = {"local_steps": 1, "delay": 0}
 

@@ -6,7 +6,7 @@ Row i of a mixing matrix weighs what worker i receives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from ngo.common.devices import sent
@@ -257,6 +257,22 @@ def undirected_weights(n: int, i: Tensor, j: Tensor, weights: Tensor | float) ->
     weights = torch.as_tensor(weights, dtype=torch.float64).expand(len(i)).repeat(2)
     i, j = torch.cat([i, j]), torch.cat([j, i])
     return MixingMatrix(n, i, j, weights, (1 - torch.bincount(i, weights, n)).clamp(min=0))
+
+
+@lru_cache(maxsize=16)  # of graphs that return
+def by_shares(W: MixingMatrix, shares: Tensor) -> MixingMatrix:
+    """The symmetric n diag(w) W', W' the mixing matrix of workers that count w = ``shares`` [n].
+
+    W is symmetric and doubly stochastic, and w sums to 1. Worker i would choose the neighbour j
+    with probability W_ij w_j / Σ_k W_ik w_k; the smaller of w_i times this in both directions is
+    what w_i W'_ij and w_j W'_ji are, as with Metropolis–Hastings. So the result is symmetric, and
+    W' is row-stochastic with wᵀ W' = wᵀ. On a complete graph W' has the rows w.
+    """
+    i, j, u = W.receivers, W.senders, W.n * shares
+    near = torch.bincount(i, W.weights * u[j], W.n) + W.diagonal * u
+    weights = W.weights * (u[i] * u[j]) / torch.maximum(near[i], near[j])
+    diagonal = (u - torch.bincount(i, weights, W.n)).clamp(min=0)
+    return MixingMatrix(W.n, i, j, weights, diagonal)
 
 
 def checked_matrix(

@@ -57,6 +57,8 @@ class Step:
     #: The places ``[n, b]`` of the step's samples among the worker's own, and how many it owns
     #: ``[n]``. Where not all workers step together, they are not known.
     samples: Callable[[], tuple[Tensor, Tensor]] | None = None
+    #: What each worker counts for, w ``[n]``, float64, with the sum 1; None if all count equally.
+    shares: Tensor | None = None
 
     @property
     def gamma(self) -> float:

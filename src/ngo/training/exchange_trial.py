@@ -47,6 +47,7 @@ class TriedNetwork:
     def __init__(self, like: Network, call: Callable[..., Any]) -> None:
         self.real, self._call = Network(), call
         self.real.directed, self.real.byzantine = like.directed, like.byzantine
+        self.real.worker_shares = like.worker_shares
 
     def __getattr__(self, name: str) -> Any:
         known = getattr(self.real, name)

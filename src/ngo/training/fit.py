@@ -77,7 +77,8 @@ class RunState:
     @property
     def V(self) -> float:
         """The synchronization index: the sum of squared distances of workers from their mean."""
-        return float(synchronization_index(self._current().population.honest))
+        population = self._current().population
+        return float(synchronization_index(population.honest, population.shares))
 
     def record(self, **values: float) -> None:
         """Add columns to ``Fit.metrics``: a number by name, in the row of this step.
@@ -219,9 +220,10 @@ def fit(
         the module takes; whole-number classes from 0 as int64 ``[m]``, or float32 targets
         ``[m, …]``; with a ``loss``, any targets, which it gets as they are. float64 becomes
         float32. ``train`` may be a list with the data of each worker. Workers count equally in
-        every average, also where their shares are of different sizes. ``test`` may be such a list,
-        too: columns are about all of it, and ``own_accuracy_mean``, ``_min``, ``_p10`` (the 10th
-        percentile), ``_std`` and ``own_loss_…`` about each worker's model on its own samples.
+        every average, also where their shares are of different sizes, unless ``objective`` says
+        otherwise. ``test`` may be such a list, too: columns are about all of it, and
+        ``own_accuracy_mean``, ``_min``, ``_p10`` (the 10th percentile), ``_std`` and ``own_loss_…``
+        about each worker's model on its own samples.
     ``method``
         The name of the method: ``ngo``, ``dsgd``, ``gossip``, ``centralized``, …
     ``loss``
@@ -262,7 +264,9 @@ def fit(
         ``lr``, ``batch_size``, ``epochs``, ``eval_every``, ``seed``, … with the defaults of
         ``ngo train``, whose ``--help`` explains each. ``topology`` may also be a mixing matrix, a
         list of edges (i, j) or a networkx graph, whose nodes in order are the workers, and
-        ``partition`` a list with the indices of each worker's samples.
+        ``partition`` a list with the indices of each worker's samples. ``objective`` is what each
+        worker counts for: ``workers``, all the same; ``samples``, as many as it has; or a list with
+        a number for each.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step, with a checkpoint in ``out``: Interrupted is raised, a KeyboardInterrupt

@@ -21,7 +21,7 @@ from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import TensorDataset, default_collate
 
 from ngo.common.lazy import nx
-from ngo.common.registries import PARTITIONS, SAME, TASKS, TOPOLOGIES
+from ngo.common.registries import OBJECTIVES, PARTITIONS, SAME, TASKS, TOPOLOGIES
 from ngo.common.seeding import stream_seed
 from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
@@ -73,6 +73,7 @@ def inputs_of(
     model = model_of(copied, data, name)
     fields |= {"dataset": NAME, "model": type(copied).__name__, "task": name}
     with_topology(fields, stack)
+    with_objective(fields, stack)
     spec = resolve(fields, source=source, model=model)
     if sizes and len(sizes) != spec.workers:
         raise UserError(f"test: there are test sets for {len(sizes)} of {spec.workers} workers.")
@@ -327,6 +328,23 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
     entry = Topology(name, lambda n: content, directed, weighted, (), facts)
     _registered(TOPOLOGIES, name, entry, stack)
     fields |= {"topology": name, "workers": n}
+
+
+def with_objective(fields: dict[str, Any], stack: ExitStack) -> None:
+    """Register the objective of ``fields`` where it is no name: a number above 0 for each worker.
+
+    Only their proportions count. Raises a one-line UserError.
+    """
+    given = fields.get("objective")
+    if given is None or isinstance(given, str):
+        return
+    with refused("objective: it must be workers, samples, or a number above 0 for each worker"):
+        weights = np.array(given, np.float64)
+        if weights.ndim != 1 or not 0 < weights.min() <= weights.sum() < np.inf:
+            raise ValueError(f"not {shown(given)}")
+        weights /= weights.sum()
+    fields["objective"] = name = f"own-{hashlib.sha256(weights.tobytes()).hexdigest()[:8]}"
+    _registered(OBJECTIVES, name, lambda sizes: weights, stack)
 
 
 def _pairs(given: Any) -> list[tuple[int, int]] | None:

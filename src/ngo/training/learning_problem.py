@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from ngo.common.memory import in_words, memory_limit
-from ngo.common.registries import MODELS, TASKS
+from ngo.common.registries import MODELS, OBJECTIVES, TASKS
 from ngo.data import loading
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
@@ -62,6 +62,8 @@ class Problem:
     holdout: Chunks | None
     #: The test samples of each worker, where each has its own: those of ``test`` in parts.
     own_tests: Sequence[Chunks] = ()
+    #: What each worker counts for, w ``[n]``, float64, with the sum 1; None if all count equally.
+    shares: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
@@ -128,7 +130,17 @@ def make_problem(
         test_part=test_part,
         holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
         own_tests=list(map(chunks, *own)) if own_tests else (),
+        shares=_shares(spec, parts),
     )
+
+
+def _shares(spec: RunSpec, parts: Parts) -> Tensor | None:
+    if (weigh := OBJECTIVES[spec.objective]) is None:
+        return None
+    weights = torch.as_tensor(weigh(np.array([len(part) for part in parts])), dtype=torch.float64)
+    if len(weights) != len(parts):
+        raise UserError(f"objective: there are {len(weights)} numbers for {len(parts)} workers.")
+    return weights / weights.sum()
 
 
 def load_problem(

@@ -266,7 +266,7 @@ class Training:
         problem, population = self._problem, self.population
         return {
             "train_loss": float(self.losses.double().mean()) if self._count else math.nan,
-            "V": float(synchronization_index(population.honest)),
+            "V": float(synchronization_index(population.honest, population.shares)),
             "scores": population.evaluate(*problem.test_at(self.step), workers=problem.evaluated),
             "holdout": problem.holdout and population.evaluate(*problem.holdout, workers=()),
             "messages": self.stepper.network.messages,

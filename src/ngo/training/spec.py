@@ -27,6 +27,7 @@ from ngo.common.registries import (
     CONSTANT,
     DATASETS,
     DECLARED,
+    EQUAL,
     HONEST,
     METHODS,
     METROPOLIS,
@@ -75,6 +76,7 @@ class RunSpec:
     holdout: float = number("share of the training set that is held out and evaluated", 0.0, _SHARE)
     augmentation: str = choice("random changes of the training images", "none", optional=True)
     workers: int = whole("number of workers n", 10, _COUNT)
+    objective: str = choice("what each worker counts for", EQUAL, optional=True)
     topology: str | None = choice("communication graph of workers", "ring", **_METHOD)
     u: float | None = number(
         "probability of an edge in a random graph", 0.4, above(0, 1), owners=("topology",)

@@ -15,6 +15,8 @@ from ngo.common.registries import (
     COUPLINGS,
     DATASETS,
     DECLARED,
+    EQUAL,
+    HONEST,
     LOCAL_RULES,
     METHODS,
     METROPOLIS,
@@ -82,6 +84,19 @@ def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Ite
     yield (spec.liars and spec.honest < 2) and (
         f"liars: {spec.liars} of {n} workers leave fewer than two honest ones."
     )
+    weighed = spec.objective != EQUAL and f"objective: {spec.objective!r} is not possible with"
+    yield (weighed and "objective" not in entry.fields) and (
+        f"{weighed} {method}, where workers count equally; it must be {EQUAL}, or the method one "
+        f"of {_readers(METHODS, 'objective')}."
+    )
+    yield (weighed and spec.coupling and not COUPLINGS[spec.coupling].weighs) and (
+        f"{weighed} coupling {spec.coupling!r}, whose pulls are not opposite and in proportion to "
+        f"W_ij; those of {names_of(COUPLINGS, lambda coupling: coupling.weighs)} are."
+    )
+    for name, simple in (("attack", HONEST), ("clock", "steps")):
+        yield (weighed and (value := getattr(spec, name)) not in (None, simple)) and (
+            f"{weighed} {name} {value!r}; it must be {EQUAL}, or the {name} {simple}."
+        )
     schedule = SCHEDULES[spec.schedule or CONSTANT]
     schedule.check(spec)
     for name, field in product(schedule.fields, CHANGEABLE):
@@ -258,6 +273,9 @@ def _check_smallest(spec: RunSpec, m: int) -> None:
 
 def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
     """Raise unless the run, whose last step is ``last``, reaches these steps."""
+    if snapshots and spec.objective != EQUAL:
+        fault = "is not possible with snapshots, whose measurements count workers equally"
+        raise UserError(f"objective: {spec.objective!r} {fault}; it must be {EQUAL}.")
     for step in snapshots:
         if isinstance(step, int) and step > last:
             raise UserError(

@@ -29,7 +29,7 @@ from ngo.engine.population import Population
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Failures, Network, unchanged
 from ngo.gossip.method import GOSSIP_FIELDS
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix, by_shares
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Step
 from ngo.training.batches import Batches, BatchStream
@@ -84,6 +84,7 @@ class Stepper:
             workers=local,
             initialization=spec.initialization or SAME,
             honest=spec.honest,
+            shares=problem.shares,
         )
         X = self.population.X
         self.steps = problem.last_step if steps is None else steps
@@ -132,6 +133,7 @@ class Stepper:
     def connect(self, network: Network) -> None:
         """Exchange through ``network`` from now on. Before that, all workers share a matrix."""
         self.network = network
+        self.network.worker_shares = self.population.shares
         self.network.directed = self._mixing is not None and self._mixing.directed
         if (spec := self._spec).liars:
             attack = ATTACKS[spec.attack or HONEST]
@@ -192,6 +194,8 @@ class Stepper:
         W = None
         if self._mixing is not None:
             W = self._mixing.at(self.t, self.network.exchanges)
+            shares = self.population.shares
+            W = W if shares is None else by_shares(W, shares)
             W = self._failures.matrix(W, self._absent)
         self.t += 1
         self._W = W
@@ -216,6 +220,10 @@ class Stepper:
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")
             network = Undeclared(error, network, "mean", "index", "W")
+        if self.population.shares is not None:
+            told = f"method {self._spec.method!r} exchanges by more than gossip and network.mean"
+            error = UserError(f"objective: {told}, where workers count equally.")
+            network = Undeclared(error, network, "mean", "index", "pull")
         step = Step(
             t if number is None else number,
             self.steps,
@@ -232,6 +240,7 @@ class Stepper:
             spread=self.population.spread,
             warn=self._warn,
             samples=self.batches.places if self.stackable else None,
+            shares=self.population.shares,
         )
         self._method.update(step)
 
@@ -241,7 +250,7 @@ class Stepper:
         A run that has to be updated by itself is like no other. On a CPU, so is one whose coupling
         is not compiled: the last bits of torch's powers depend on an element's place.
         """
-        spec, joint = self._spec, self._method.joint
+        spec, joint = self._spec, self._method.joint and self.population.shares is None
         if spec.coupling:
             compiled = self._coupling.fast is not None or self.population.X.is_cuda
             joint = joint and self._coupling.pull is not None and compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import torch
 from ngo.common.registries import ORDERS
-from ngo.gossip.method import GOSSIP_FIELDS, LINEAR, ONE_EXCHANGE, WHOLE_AVERAGES, method
+from ngo.gossip.method import GOSSIP_FIELDS, LINEAR, ONE_EXCHANGE, WEIGHED, WHOLE_AVERAGES, method
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.step import Step
@@ -13,13 +13,13 @@ from ngo.gossip.step import Step
 
 @method(
     "gossip",
-    fields=("topology", "gamma", "gamma_decay", "order"),
+    fields=("topology", "gamma", "gamma_decay", "order", "objective"),
     asynchronous=True,
     joint=True,
     **LINEAR,
     **ONE_EXCHANGE,
 )
-@method("ngo", fields=(*GOSSIP_FIELDS, "order"), asynchronous=True, joint=True, **ONE_EXCHANGE)
+@method("ngo", fields=(*WEIGHED, "order"), asynchronous=True, joint=True, **ONE_EXCHANGE)
 def gossip(step: Step) -> None:
     """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
@@ -32,7 +32,12 @@ def gossip(step: Step) -> None:
 
 
 @method(
-    "dsgd", fields=("topology",), asynchronous=True, joint=True, **WHOLE_AVERAGES, **ONE_EXCHANGE
+    "dsgd",
+    fields=("topology", "objective"),
+    asynchronous=True,
+    joint=True,
+    **WHOLE_AVERAGES,
+    **ONE_EXCHANGE,
 )
 def dsgd(step: Step) -> None:
     """Decentralized SGD (DSGD; Lian et al. 2017): linear gossip at γ = 1.
@@ -44,7 +49,7 @@ def dsgd(step: Step) -> None:
     step.gossip()
 
 
-@method("local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), asynchronous=True, joint=True, delay=0)
+@method("local_sgd", fields=(*WEIGHED, "local_steps"), asynchronous=True, joint=True, delay=0)
 def local_sgd(step: Step) -> None:
     """Local SGD (Stich 2019): one exchange after every H half steps, H = ``local_steps``."""
     step.descend()
@@ -57,9 +62,7 @@ PHASE = {
 }
 
 
-@method(
-    "post_local_sgd", fields=(*GOSSIP_FIELDS, "local_steps"), options=PHASE, joint=True, delay=0
-)
+@method("post_local_sgd", fields=(*WEIGHED, "local_steps"), options=PHASE, joint=True, delay=0)
 def post_local_sgd(step: Step) -> None:
     """Post-local SGD (Lin et al. 2020): local SGD from a share of the run on, and H = 1 before.
 
@@ -129,7 +132,7 @@ def gossip_until(step: Step) -> None:
         )
 
 
-@method("centralized", joint=True)
+@method("centralized", fields=("objective",), joint=True)
 def centralized(step: Step) -> None:
     """SGD with a parameter server: all workers have the same model x.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ngo.common.fields import above, below, choice, number
 from ngo.common.lazy import Tensor
-from ngo.gossip.method import GOSSIP_FIELDS, WHOLE_AVERAGES, method
+from ngo.gossip.method import GOSSIP_FIELDS, WEIGHED, WHOLE_AVERAGES, method
 from ngo.gossip.step import Step
 from verdicts.registry import Registry
 
@@ -50,7 +50,7 @@ MOMENTA.add("sent", False)
 MOMENTA.add("pulled", True)
 
 
-@method("diloco", fields=("local_steps",), options={**RULE, **RATES}, joint=True)
+@method("diloco", fields=("local_steps", "objective"), options={**RULE, **RATES}, joint=True)
 def diloco(step: Step) -> None:
     """DiLoCo (Douillard et al. 2023): an outer step along the mean drift of all workers.
 
@@ -64,7 +64,7 @@ def diloco(step: Step) -> None:
         _follow_drift(step)
 
 
-@method("outer", fields=(*GOSSIP_FIELDS, "local_steps"), options={**RULE, **RATES}, **ON_GOSSIP)
+@method("outer", fields=(*WEIGHED, "local_steps"), options={**RULE, **RATES}, **ON_GOSSIP)
 def outer(step: Step) -> None:
     """An outer optimizer on gossip: H local steps, a pull, and an outer step of each worker.
 
