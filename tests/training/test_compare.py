@@ -205,7 +205,7 @@ def test_what_ends_a_process_and_errors_are_told():
     ({"seeds": 0}, "seeds: 0 is out of range"),
     ({"seeds": []}, r"seeds: \[\] is not allowed; give one or more"),
     ({"seeds": [1, -1]}, "seed: -1 is out of range"),
-    ({"metric": "V"}, "best: whether a high or a low 'V' is better is not known"),
+    ({"metric": "samples"}, "best: whether a high or a low 'samples' is better is not known"),
     ({"metric": "acuracy", "best": "highest"}, "metric: 'acuracy' is unknown; allowed: "),
     ({"best": "max"}, "best: 'max' is unknown; allowed: highest, lowest"),
     ({"cores": 0}, "cores: 0 is out of range"),

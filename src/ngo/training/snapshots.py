@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 import zipfile
 from copy import deepcopy
 from pathlib import Path
@@ -68,7 +69,9 @@ def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> Non
     ``torch.nn.utils.vector_to_parameters`` does not fit them. ``module`` makes a model of a row.
     """
     buffer = io.BytesIO()  # torch would store the temporary file's name
-    torch.save({"spec": spec.values(), "snapshots": snapshots}, buffer)
+    # One string is one object, so that a pickle's bytes do not depend on where the spec is from.
+    values = {k: sys.intern(v) if isinstance(v, str) else v for k, v in spec.values().items()}
+    torch.save({"spec": values, "snapshots": snapshots}, buffer)
     write_bytes(path, buffer.getvalue())
 
 
