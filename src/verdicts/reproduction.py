@@ -506,8 +506,8 @@ DEFINITIONS = (
 )  # fmt: skip
 
 
-def sections(found: Reproduction, more: Iterable[Section] = ()) -> list[Section]:
-    """What the page says, and then ``more``."""
+def sections(found: Reproduction) -> list[Section]:
+    """What the page says."""
     answer, *counts = found.answer()
     told = [answer.capitalize(), *map(_counted, ("printed number", "gap"), counts), *found.told]
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
@@ -528,7 +528,7 @@ def sections(found: Reproduction, more: Iterable[Section] = ()) -> list[Section]
         ("What is assumed", ASSUMED, None),
     ]
     shown = [section for section in content if section[2] is None or len(section[2])]
-    return [(name, text, as_strings(pd.DataFrame(of))) for name, text, of in [*shown, *more]]
+    return [(name, text, as_strings(pd.DataFrame(of))) for name, text, of in shown]
 
 
 def as_markdown(found: Reproduction) -> str:
@@ -537,15 +537,14 @@ def as_markdown(found: Reproduction) -> str:
 
 
 def write(
-    folder: Path, found: Reproduction, more: Iterable[Section] = (), title: str = TITLE,
-    inputs: Iterable[Path] = (),
-) -> None:  # fmt: skip
+    folder: Path, found: Reproduction, title: str = TITLE, inputs: Iterable[Path] = ()
+) -> None:
     """Write the page, its picture and all rows: ``reproduction.md``, ``.html``, ``.png``, ``.csv``.
 
-    ``more`` are further sections; ``inputs`` are files that are not written over.
+    ``inputs`` are files that are not written over.
     """
-    content = sections(found, more)
-    write_page(folder, "reproduction", found, content, title, "Printed against ours", inputs)
+    alt = "Printed against ours"
+    write_page(folder, "reproduction", found, sections(found), title, alt, inputs)
 
 
 def _counted(what: str, count: Count) -> str:

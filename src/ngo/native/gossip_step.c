@@ -12,7 +12,7 @@ typedef int64_t size;
 /* Columns of the state that are processed at once: in sums their rows fit into a core's second-level
  * cache. With pulls, those of 64 workers and their new ones fit into the first-level cache. */
 enum { WIDTH = 256, COLUMNS = 64, STRIDE = 2 * COLUMNS };
-const size ngo_gossip_width = WIDTH;
+const size ngo_gossip_width = WIDTH, ngo_gossip_stride = STRIDE;
 
 /* log₂ a = k + the result, for normal a: a = 2^k m with m in [√½, √2). The polynomial has minimax
  * coefficients. */

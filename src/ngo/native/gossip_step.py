@@ -117,7 +117,8 @@ def _check_edges(i: torch.Tensor, j: torch.Tensor, weights: torch.Tensor) -> Non
 
 def _share(name: str, *arguments: Any, spread: Map) -> None:
     n, d = arguments[-2:]
-    width = max(128, min(constant("ngo_gossip_width"), (d + 15) // 16 * 16))
+    width = min(constant("ngo_gossip_width"), (d + 15) // 16 * 16)
+    width = max(constant("ngo_gossip_stride"), width)
     share(name, *arguments, elements=n * d, work=n * width, spread=spread)
 
 

@@ -60,13 +60,10 @@ def inputs_of(
     ``fields`` have the seed; those that the other arguments decide are added to them.
     Entries that are registered for it are there until ``stack`` ends. Raises a one-line UserError.
     """
-    pair, sizes = with_partition(train, fields, stack), []
+    sizes: list[int] = []
+    pair = with_partition(train, fields, stack)
     if by_workers(test):
-        tests: Any = read_once("test", test)
-        for i, each in enumerate(tests):
-            _check_alike(f"test, worker {i}:", each, tests[0])
-        sizes = [len(X) for X, _ in tests]
-        test = tuple(torch.cat(x) for x in zip(*tests, strict=True))
+        test, sizes = _joined("test", test)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     name, task = task_of(data, loss, score)
     copied = template(module, fields["seed"])
@@ -195,6 +192,15 @@ def read_once(key: str, data: Any) -> Any:
     if by_workers(data):
         return [tuple(_tensors(f"{key}, worker {i}", each)) for i, each in enumerate(data)]
     return tuple(_tensors(key, data))
+
+
+def _joined(key: str, data: Any) -> tuple[Any, list[int]]:
+    """The data of all workers as one pair, on the first one's device, and how many each has."""
+    pairs = read_once(key, data)
+    for i, pair in enumerate(pairs):
+        _check_alike(f"{key}, worker {i}:", pair, pairs[0])
+    whole = tuple(torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True))
+    return whole, [len(X) for X, _ in pairs]
 
 
 def dataset_of(
@@ -384,11 +390,8 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
             "holdout: each worker's samples are given, so none can be held out; give some as test."
         )
     if given:
-        pairs = [_tensors(f"train, worker {i}", data) for i, data in enumerate(train)]
-        for i, pair in enumerate(pairs):
-            _check_alike(f"train, worker {i}:", pair, pairs[0])
-        train = [torch.cat([x.to(xs[0].device) for x in xs]) for xs in zip(*pairs, strict=True)]
-        ends = np.cumsum([len(X) for X, _ in pairs])
+        train, sizes = _joined("train", train)
+        ends = np.cumsum(sizes)
         parts = np.split(np.arange(ends[-1]), ends[:-1])
     else:
         train = _tensors("train", train)
