@@ -1,7 +1,7 @@
 """Build the wheel and the source distribution of ngo and of verdicts, and try them as a user would.
 
 Both wheels are installed in clean environments outside the repository. There the README's first
-example of ``ngo.fit`` runs, and ``ngo train``, ``ngo methods`` and ``verdicts check``. ``make
+example runs, and ``ngo train``, ``ngo methods`` and ``verdicts check``. ``make
 release-check`` runs this script; the libraries have the versions of requirements.lock.
 """
 
@@ -68,8 +68,9 @@ def main() -> None:
         at = Path(folder)
         wheel = build(REPOSITORY, at / "dist-ngo")
         of_judge = build(REPOSITORY / "src/verdicts", at / "dist-judge")
-        blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-        (at / "example.py").write_text(next(block for block in blocks if "ngo.fit(" in block))
+        first = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
+        assert first, "README.md has no example in Python"
+        (at / "example.py").write_text(first[1])
         judge = environment(options.python, at / "judge", of_judge)
         # matplotlib is for the example
         library = environment(options.python, at / "library", wheel, "matplotlib")
@@ -82,7 +83,7 @@ def main() -> None:
         assert (at / "out/run.json").exists()
         assert "push_sum" in run(library / "ngo", "methods", at=at)
         print(run(library / "ngo", "runs", at=at, code=2).strip())
-    print("fit, train, methods and verdicts check run outside the repository.")
+    print("The README's example, train, methods and verdicts check run outside the repository.")
 
 
 if __name__ == "__main__":
