@@ -21,7 +21,7 @@ configs = $(if $(strip $(call files,$(1))),--configfile $(strip $(call files,$(1
 laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
 	$(SNAKEMAKE) $(call configs,laptop)
 
-unstated: setup ## Runs that teach `ngo candidates`, with values that the paper does not state: an hour on 2 cores
+unstated: setup ## Runs that teach `ngo candidates`, with values that the paper does not state: two hours on 2 cores
 	$(SNAKEMAKE) $(call configs,unstated)
 
 # The archive that a paper's pages are made from; none where its runs are to be trained.
