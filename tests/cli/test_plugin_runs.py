@@ -79,6 +79,19 @@ MISTAKES = {
     "@ngo.topology('a/b')\ndef mine(n): ...": "topology: 'a/b' is not allowed as a name; use",
     "@ngo.topology('mine')\ndef mine(n):\n    return [(0, n)]": r"topology: .* edge \(0, 4\) on 4 ",
     "@ngo.topology('mine')\ndef mine(n, width): ...": "topology: .* argument 'width', which is not",
+    "@ngo.topology('mine')\ndef mine(n):\n    return 1 // 0": (
+        r"topology 'mine' \(bad.py, line 4\): ZeroDivisionError: integer division"
+    ),
+    "@ngo.topology('mine', check=lambda n: 1 // 0)\ndef mine(n): ...": "'mine', check .*Zero",
+    "@ngo.topology('mine', period=lambda n, k: k)\ndef mine(n, t): ...": "period .*KeyError: 'k'",
+    "@ngo.topology('mine')\ndef mine(): ...": "'mine' .*line 2.*: mine.. takes 0",
+    "@ngo.partition('mine')\ndef mine(labels, n): ...": "partition 'mine' .*'generator'",
+    "@ngo.partition('mine')\ndef mine(labels, n, *, generator):\n    return 3": "has no len",
+    "@ngo.partition('mine', smallest_share=lambda m, n: m // 0)\ndef mine(labels, n): ...": (
+        r"partition 'mine', smallest_share \(bad.py, line 2\): ZeroDivisionError"
+    ),
+    "@ngo.partition('mine', owned=lambda m: m)\ndef mine(labels, n, *, generator):\n"
+    "    return [range(i, 40, n) for i in range(n)]": "'mine', owned .*<lambda>.. takes",
 }
 
 
@@ -95,8 +108,9 @@ for taken in ("lr", "step"):
 @pytest.mark.parametrize(("code", "message"), MISTAKES.items(), ids=lambda text: text[:20])
 def test_a_mistake_in_a_plugin_is_a_line(tmp_path, code, message):
     (tmp_path / "bad.py").write_text(f"import ngo\n{code}" if code != "x = " else code)
-    topology = "mine" if "'mine'" in code else "ring"
-    run = ["train", *SMALL, *SHORT, "--topology", topology, "--out", tmp_path / "run"]
+    run = ["train", *SMALL, *SHORT, "--out", tmp_path / "run"]
+    if own := re.match(r"@ngo\.(topology|partition)\('mine'", code):
+        run += [f"--{own[1]}", "mine"]
     out = ngo(*run, *examples("csv_data"), "--plugin", tmp_path / "bad.py", code=2)
     (line,) = (line for line in out.splitlines() if line.startswith("ngo: "))
     assert re.search(message, line), line

@@ -12,6 +12,7 @@ from small_theory import OPTIONS
 from torch import nn
 
 from ngo.common.fields import at_least, limit_product, whole, within
+from ngo.common.registries import DECLARED
 from ngo.measures.consensus import ConsensusOptions, consensus_table
 from ngo.measures.measurement import MEASUREMENTS, Measurement, measurement
 from ngo.measures.model_outputs import class_means_loss, reconstruction_loss, workers_variance
@@ -58,6 +59,14 @@ def test_a_random_topology_has_means_over_draws_and_the_others_one_graph():
     assert table["spectral_gap"].tolist()[:2] == pytest.approx(ring)
     assert table["u"].isna().tolist() == [True, True, False, False]
     assert table.equals(spectral_table(options))
+
+
+def test_options_of_a_topology_have_their_defaults_and_a_file_is_refused():
+    (row,) = spectral_table(SpectraOptions(("random_regular",), (16,), draws=2)).to_dict("records")
+    assert row["degree"] == DECLARED["degree"].default
+    needs = "topology: 'graph_file' needs 'graph', which cannot be given here"
+    refused(needs, spectral_table, SpectraOptions(("graph_file",), (16,)))
+    refused(needs, consensus_table, ConsensusOptions("graph_file", p=(1.0,)))
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,13 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable
-from contextlib import chdir
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 from verdicts.registry import UserError, in_a_line, shown
 
@@ -82,12 +85,39 @@ def _import(name: str, path: Path, key: str) -> None:
         del sys.modules[name]
         if isinstance(error, UserError):
             raise UserError(f"{key}: {str(path)!r}: {error}") from error
-        import traceback
-
-        frames = traceback.walk_tb(error.__traceback__)
-        lines = [line for frame, line in frames if frame.f_code.co_filename == spec.origin]
+        lines = _lines_in(spec.origin, error)
         where = f", line {lines[-1]}" if lines else ""
         raise UserError(
             f"{key}: {str(path)!r} can't be imported: {type(error).__name__}{where}: "
             f"{in_a_line(error)}"
         ) from error
+
+
+def _lines_in(file: str, error: BaseException) -> list[int]:
+    """The lines of a file at which an error was on its way, the innermost last."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [line for frame, line in frames if frame.f_code.co_filename == file]
+
+
+def failed(what: str, code: CodeType, line: int, error: BaseException) -> UserError:
+    """The one-line error for ``what`` failed in the user's ``code``."""
+    place = f"{Path(code.co_filename).name}, line {line}"
+    return UserError(f"{what} ({place}): {type(error).__name__}: {in_a_line(error)}.")
+
+
+@contextmanager
+def blamed(what: str, function: Any) -> Iterator[None]:
+    """Turn the error of a call of a user's ``function`` into a UserError, which names ``what``.
+
+    Errors of the package's own functions are raised as they are.
+    """
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        if function.__module__.startswith("ngo."):
+            raise
+        code = function.__code__
+        lines = [code.co_firstlineno, *_lines_in(code.co_filename, error)]
+        raise failed(what, code, lines[-1], error) from error

@@ -92,14 +92,19 @@ class Mixing:
     def __init__(
         self, name: str, n: int, fields: object, generator: torch.Generator | None = None
     ) -> None:
-        """``fields`` holds the fields of the run as attributes; ``generator`` is changed."""
+        """``fields`` holds the fields of the run as attributes; ``generator`` is changed.
+
+        Options of the topology that it lacks have their defaults.
+        """
         self._topology = TOPOLOGIES[name]
         self.directed = self._topology.directed
         self._n = n
+        self._values: dict[str, Any] = {}
         for key in self._topology.fields:
-            if not hasattr(fields, key):
+            default = DECLARED[key].default if key in DECLARED else None
+            if (value := getattr(fields, key, default)) is None:
                 raise UserError(f"topology: {name!r} needs {key!r}, which cannot be given here.")
-        self._values = {key: getattr(fields, key) for key in self._topology.fields}
+            self._values[key] = value
         self._period = self._topology.period(n, **self._values)
         self._known: dict[int, MixingMatrix] = {}  # those of one period
         self._values |= {GENERATOR: generator, "weights": getattr(fields, "weights", METROPOLIS)}

@@ -14,6 +14,7 @@ from typing import Any
 
 from ngo.common.fields import Options, declare
 from ngo.common.lazy import np, nx
+from ngo.common.plugins import blamed
 from ngo.common.registries import METROPOLIS, TOPOLOGIES
 from ngo.gossip.mixing_matrix import (
     MixingMatrix,
@@ -74,7 +75,7 @@ class Topology:
     def check_values(self, n: int, **values: object) -> None:
         """Raise a one-line UserError if the topology has no graph on ``n`` workers."""
         if self.check is not None:
-            _call(self.check, n, values)
+            self._call("check", self.check, n, values)
 
     def edges(self, n: int, **values: object) -> Edges:
         """The edges on ``n`` workers, each once, without self-loops.
@@ -120,13 +121,20 @@ class Topology:
 
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
-        return _call(fact, n, values) if callable(fact) else fact
+        return self._call(name, fact, n, values) if callable(fact) else fact
 
     def _define(self, n: int, values: Mapping[str, object]) -> Any:
         self.check_values(n, **values)
         if n == 1:
             return []
-        return self.define(n, **{name: values[name] for name in self.arguments})
+        with blamed(f"topology {self.name!r}", self.define):
+            return self.define(n, **{name: values[name] for name in self.arguments})
+
+    def _call(self, fact: str, function: Any, n: int, values: Mapping[str, object]) -> object:
+        """What a fact's function returns for n and the ``values`` that it takes, by name."""
+        with blamed(f"topology {self.name!r}, {fact}", function):
+            names = tuple(inspect.signature(function).parameters)[1:]
+            return function(n, **{name: values[name] for name in names})
 
 
 def topology(
@@ -188,12 +196,6 @@ def topology(
         return graph
 
     return register
-
-
-def _call(function: Callable[..., object], n: int, values: Mapping[str, object]) -> object:
-    """The result of ``function`` for n and the ``values`` that it takes, by name."""
-    names = tuple(inspect.signature(function).parameters)[1:]
-    return function(n, **{name: values[name] for name in names})
 
 
 def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from ngo.common import plugins
 from ngo.common.files import file_lock, remove_partial, writable_folder
 from ngo.data.dataset import Dataset
 from ngo.data.partition import Parts
@@ -32,7 +33,7 @@ from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots,
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
-from verdicts.registry import UserError, in_a_line
+from verdicts.registry import UserError
 
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
@@ -404,7 +405,6 @@ def named_in_errors(spec: RunSpec) -> Iterator[None]:
             for key, (module, function) in own.items():
                 inside = f"{code.co_qualname}.".startswith(f"{function}.")
                 if inside and frame.f_globals.get("__name__") == module:
-                    place = f"{Path(code.co_filename).name}, line {line}"
-                    what = f"{key} {getattr(spec, key)!r} ({place}): {type(error).__name__}"
-                    raise UserError(f"{what}: {in_a_line(error)}.") from error
+                    what = f"{key} {getattr(spec, key)!r}"
+                    raise plugins.failed(what, code, line, error) from error
         raise

@@ -23,6 +23,7 @@ from ngo.common.fields import (
     whole,
     within,
 )
+from ngo.common.plugins import blamed
 from ngo.common.registries import (
     CONSTANT,
     DATASETS,
@@ -207,7 +208,8 @@ class RunSpec:
     def owned_of(self, m: int) -> int:
         """``owned`` for a data set of ``m`` training samples."""
         rule = PARTITIONS[self.partition]
-        return rule.owned(self.kept(m), self.workers, **rule.arguments(self))
+        with blamed(f"partition {self.partition!r}, owned", rule.owned):
+            return rule.owned(self.kept(m), self.workers, **rule.arguments(self))
 
     @property
     def per_step(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ngo.common.fields import checked, fields_of, unknown_field
+from ngo.common.plugins import blamed
 from ngo.common.registries import (
     CONSTANT,
     COUPLINGS,
@@ -218,8 +219,9 @@ def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     rule = PARTITIONS[spec.partition]
     generator = numpy_stream(spec.seed, "partition")
     kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
-    parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
-    parts = checked_parts(f"partition: {spec.partition!r}", parts, spec.workers, len(kept))
+    with blamed(f"partition {spec.partition!r}", rule.assign):
+        parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
+        parts = checked_parts(f"partition: {spec.partition!r}", parts, spec.workers, len(kept))
     return [kept[part] for part in parts]
 
 
@@ -263,9 +265,10 @@ def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
 def _check_smallest(spec: RunSpec, m: int) -> None:
     """``check_share`` on a data set of ``m`` samples, before their labels are known."""
     rule = PARTITIONS[spec.partition]
-    if rule.smallest_share is None:
+    if (smallest := rule.smallest_share) is None:
         return
-    share, worker = rule.smallest_share(spec.kept(m), spec.workers, **rule.arguments(spec)), None
+    with blamed(f"partition {spec.partition!r}, smallest_share", smallest):
+        share, worker = smallest(spec.kept(m), spec.workers, **rule.arguments(spec)), None
     if share < spec.batch_size and not rule.by_label:  # such a rule reads no labels
         share, worker = smallest_share(draw(spec, np.zeros(m, np.int64)))
     check_share(spec, share, worker)

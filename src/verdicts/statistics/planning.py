@@ -27,7 +27,7 @@ from verdicts.statistics.samples import ALPHA, FEWEST, Interval
 #: The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan.
 Plan = tuple[int, ...]
 
-MOST_LOOKS = 10
+MOST_LOOKS, LARGEST_LOOK = 10, 1_000_000
 
 POWER = 0.8
 MOST_SEEDS = 10_000
@@ -38,8 +38,10 @@ def checked_plan(key: str, value: object) -> Plan:
     if value is None:
         return ()
     looks = value if isinstance(value, list) else []
-    right = 0 < len(looks) <= MOST_LOOKS and all(type(of) is int and of >= FEWEST for of in looks)
-    wanted = f"give rising numbers of seeds from {FEWEST} on, at most {MOST_LOOKS}, or null"
+    right = 0 < len(looks) <= MOST_LOOKS
+    right = right and all(type(of) is int and FEWEST <= of <= LARGEST_LOOK for of in looks)
+    seeds = f"{FEWEST} to {LARGEST_LOOK:,}, at most {MOST_LOOKS}"
+    wanted = f"give rising numbers of seeds, {seeds}, or null"
     check(right and looks == sorted(set(looks)), key, value, wanted)
     return tuple(looks)
 

@@ -77,7 +77,10 @@ def test_a_family_whose_claims_are_at_different_looks_is_adjusted_together():
     assert together == [2 * alone[0], max(2 * alone[0], alone[1])]
 
 
-@cases("plan", [], [2, 10], [10, 10], [20, 10], [10, 20.5], ["10"], 10, [True], list(range(3, 14)))
+@cases(
+    "plan", [], [2, 10], [10, 10], [20, 10], [10, 20.5], ["10"], 10, [True], [3, 10**400],
+    list(range(3, 14)),
+)  # fmt: skip
 def test_mistakes_in_a_plan(plan):
     refused("looks: .* is not allowed; give rising numbers of seeds", checked_plan, "looks", plan)
     assert checked_plan("looks", None) == ()
