@@ -209,6 +209,8 @@ def test_what_ends_a_process_and_errors_are_told():
     ({"seeds": []}, r"seeds: \[\] is not allowed; give one or more"),
     ({"seeds": [1, -1]}, "seed: -1 is out of range"),
     ({"metric": "samples"}, "best: whether a high or a low 'samples' is better is not known"),
+    ({"metric": "own_accuracy_std"}, "best: whether a high or a low 'own_accuracy_std' is better"),
+    ({"holdout": [1, 2]}, r"holdout: a list is not a pair"),
     ({"metric": "acuracy", "best": "highest"}, "metric: 'acuracy' is unknown; allowed: "),
     ({"best": "max"}, "best: 'max' is unknown; allowed: highest, lowest"),
     ({"cores": 0}, "cores: 0 is out of range"),
@@ -223,7 +225,7 @@ def test_mistakes(arguments, part):
     "arguments, part",
     ({"seeds": 3}, r"seeds: fit trains one run; ngo.compare\(…, seeds=…\) compares several"),
     ({"seed": [1, 2]}, r"seed: fit trains one run; ngo.compare\(…, seeds=\[1, 2\]\)"),
-    ({"gamma": [1, 2]}, r"gamma: fit trains one run; .*grid={'gamma': \[1, 2\]}\) compares"),
+    ({"gamma": [1, 2]}, r"gamma: fit trains one run, .*; .*grid={'gamma': \[1, 2\]}\) compares"),
     ({"methods": ["ngo"]}, r"methods: fit trains one run; ngo.compare\(…, methods=…\)"),
 )
 def test_fit_hints_at_it(arguments, part):

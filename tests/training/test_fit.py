@@ -377,6 +377,11 @@ class Samples(Dataset):
         return X[i].numpy(), int(y[i])
 
 
+class Columns(Samples):
+    def __getitem__(self, i):
+        return dict(zip("xy", super().__getitem__(i), strict=True))
+
+
 @cases(
     "arguments, part",
     ({"method": "gosip"}, "method: 'gosip' is unknown; allowed: "),
@@ -384,7 +389,7 @@ class Samples(Dataset):
     ({"topolgy": "ring"}, "fit: 'topolgy' is not an argument. Did you mean 'topology' or "),
     ({"learning_rate": 0.1}, "argument. Did you mean 'lr'? fit takes module, train, test"),
     ({"step_size": 0.1}, "an argument. Did you mean 'lr' or 'gamma'? fit takes"),
-    ({"graph": [(0, 1)]}, "graph: [(0, 1)] is not "),
+    ({"graph": [(0, 1)]}, "graph: [(0, 1)] has no effect with topology 'ring'; graph is"),
     ({"partition": "dirichlet", "beta": 0.01}, "leaves worker 2 without samples; use a larger"),
     ({"partition": "dirichlet", "beta": 0.01}, "or dirichlet_min, which gives each worker at"),
     ({"lr": "fast"}, "lr: 'fast' is not a number; it must be a number, above 0"),
@@ -397,7 +402,17 @@ class Samples(Dataset):
     ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 48 samples"),
     ({"module": Stochastic(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed for a "),
     ({"module": Stochastic(3, 4), "backend": "threads"}, "must be auto or loop"),
-    ({"train": DataLoader(Samples())}, "of a DataLoader, give loader.dataset"),
+    ({"train": DataLoader(Samples())}, "of a DataLoader, loader.dataset (fit draws its own b"),
+    ({"train": {"x": DATA[0], "y": DATA[1]}}, "of columns, give (data['x'], data['y']), of a "),
+    (
+        {"train": Columns()},
+        "(input, target): they are dictionaries; give a pair of",
+    ),
+    ({"partition": {0: [0, 1], 1: [2]}}, "[3, 4, 5]]: it is a dict; give the values"),
+    ({"lr_schedule": lambda t: t}, "is not a name; register a function with @ngo.lr_schedule"),
+    ({"score": [print]}, "is not a function (outputs, targets); several are {'f1': f"),
+    ({"local_steps": [1, 2]}, "local_steps: fit trains one run, whose workers have equal values;"),
+    ({"callbacks": []}, "'callbacks' is not an argument. Did you mean 'on_evaluation'"),
     ({"train": ENDLESS}, "the samples of the Endless are no pairs (input, target): "),
     ({"train": TensorDataset(X, y, y)}, "samples of the TensorDataset are no pairs (input, "),
     ({"train": Subset(Samples(), [])}, "train: the Subset has no samples."),

@@ -176,6 +176,15 @@ def test_comparisons_by_a_named_score_and_by_own_test_samples():
         found = ngo.compare(linear, train, TESTS, **how, metric="own_accuracy_mean")
     assert found.best == "highest"
     assert found.tuning["own_accuracy_mean"].notna().all()
+    given = {**how, "metric": "own_accuracy_min", "holdout": TESTS}
+    with pytest.warns(RuntimeWarning):
+        found = ngo.compare(linear, DATA, TESTS, **given)
+    assert found.best == "highest"
+    assert found.tuning["own_accuracy_min"].notna().all()
+    alone = (
+        r"metric: 'own_accuracy_min' is of workers' own samples, and those held out have no owner"
+    )
+    refused(alone, ngo.compare, linear, DATA, TESTS, **given | {"holdout": 0.1})
     how |= {"score": {"f1": macro_f1}, "metric": "consensus_f1"}
     with pytest.warns(RuntimeWarning):
         named = ngo.compare(linear, DATA, DATA, **how)

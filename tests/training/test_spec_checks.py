@@ -64,6 +64,14 @@ REFUSED = [
         "with 45 edges.*needs one: 9 .*chain and sta",
     ),
     ({"speed": "constant"}, "speed: 'constant' has no effect with clock 'steps'"),
+    (
+        {"bandwidth": 9},
+        "bandwidth: 9.0 has no .*'steps'; links is read with clock asynch",
+    ),
+    (
+        {"graph": "none.txt"},
+        "graph: 'none.txt' has no .*'ring'; graph is read with topology",
+    ),
     ({**WAITING, "message_loss": 0.1}, "message_loss: 0.1 has no .*'waiting'; .* asynchronous"),
     ({**WAITING, "speed_spread": 1}, "speed_spread: 1.0 has no .* speed 'constant'; .*log_normal"),
     ({**LATE, "method": "d2"}, "'d2', whose workers have to wait.*ad_psgd"),

@@ -235,6 +235,10 @@ USUAL = {
     "local_rule": ("optimizer",),
     "topology": ("network",),
     "seed": ("random_state",),
+    "train": ("data", "train_data"),
+    "test": ("val", "validation", "test_data"),
+    "score": ("metric", "metrics"),
+    "on_evaluation": ("callback", "callbacks", "logger", "early_stopping", "patience"),
 }
 
 
@@ -254,7 +258,15 @@ _ELSEWHERE = {
     "gt dsgt": "Here it is gradient_tracking",
     "rounds num_rounds n_rounds": "Here it is epochs; a round is local_steps steps",
     "local_epochs num_local_epochs": "Here it is local_steps: epochs · samples / batch_size",
-    "fraction fraction_fit participation": "It is not there; absence is a chance for each step",
+    "fraction fraction_fit participation participants clients_per_round": (
+        "It is not there; absence is a chance for each step"
+    ),
+    "slowmo": f"It is not there, but in examples/plugins; nearest is {_SERVER}",
+    "fedper fedrep fedbn": "It is not there; a method of your own can send a part of the model",
+    "max_norm clip_norm grad_clip": "It is not there; a local_rule of your own can clip",
+    "non_iid pathological": "Here it is shards with shards=2n, or dirichlet with beta",
+    "fully_connected": "Here it is topology='complete'",
+    "server": "A server is no topology here, but a method: diloco",
 }
 ELSEWHERE = {word: told for words, told in _ELSEWHERE.items() for word in words.split()}
 

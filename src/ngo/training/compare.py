@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import signal
 import sys
 import traceback
@@ -32,7 +33,7 @@ from ngo.common.registries import METHODS
 from ngo.common.seeding import numpy_stream
 from ngo.native.threads import cores as cores_here
 from ngo.training.fit import Interrupted, check_fit, fit
-from ngo.training.fit_inputs import Make, Pair, by_workers, is_data, read_once
+from ngo.training.fit_inputs import Make, Pair, by_workers, read_once
 from ngo.training.global_state import ALONE
 from ngo.training.learning_problem import Loss
 from ngo.training.spec import FIELDS
@@ -135,7 +136,7 @@ def compare(
     methods: Sequence[str] | Mapping[str, str | Mapping[str, Any]],
     grid: Mapping[str, Any] | None = None,
     seeds: int | Iterable[int] = 3,
-    holdout: float | Pair = 0.1,
+    holdout: float | Pair | Sequence[Pair] = 0.1,
     metric: str | None = None,
     best: str | None = None,
     loss: Loss | None = None,
@@ -162,8 +163,8 @@ def compare(
         have seed 0, or the smallest that is none of these.
     ``holdout``
         The share of the training samples (of each worker, where its samples are given) that runs
-        that tune are tested on, and not trained on; or a pair (inputs, targets) for it. The runs
-        that are compared train on all of ``train``.
+        that tune are tested on, and not trained on; or a pair (inputs, targets) for it, or a list
+        with one for each worker. The runs that are compared train on all of ``train``.
     ``metric``, ``best``
         The column that decides, at the end of runs: by default ``workers_accuracy_mean``, or
         ``workers_loss_mean`` where there is no accuracy. ``best`` is ``highest`` or ``lowest``,
@@ -197,7 +198,8 @@ def compare(
     if torch_device(device) != "cpu" or sys.platform != "linux" or current_process().daemon:
         count = 1  # no process can be forked
     train, test = read_once("train", train), read_once("test", test)
-    held = read_once("holdout", holdout) if is_data(holdout) else holdout
+    given = not isinstance(holdout, int | float | str)
+    held = read_once("holdout", holdout) if given else holdout
 
     def call(function: Callable[..., Any], job: Job, **how: Any) -> Any:
         fields = {**cases[job.case], **dict(job.point), "seed": job.seed}
@@ -216,6 +218,10 @@ def compare(
 
     tuning = [Job(x, point, first, True) for x, of in grids.items() if of[1:] for point in of]
     jobs = [*tuning, *judged({case: of[0] for case, of in grids.items()})]
+    owned = given or by_workers(train) or not isinstance(setting.get("partition", ""), str)
+    if tuning and (metric or "").startswith("own_") and not owned:
+        fault = "is of workers' own samples, and those held out have no owner"
+        raise UserError(f"metric: {metric!r} {fault}; give train or holdout as a list of workers'.")
     for job in jobs:
         call(check_fit, job)
     done: dict[Job, pd.DataFrame] = {}
@@ -314,7 +320,7 @@ def _held_out(train: Any, test: Any, fields: dict[str, Any], holdout: Any) -> tu
 
     If each worker has test samples of its own, it has them of those held out, too.
     """
-    if is_data(holdout):
+    if isinstance(holdout, tuple | list):
         return train, holdout
     share, stream = checked("holdout", holdout, FIELDS["holdout"]), numpy_stream(0, "holdout")
     if not isinstance(fields.get("partition", ""), str):
@@ -343,7 +349,7 @@ def _metric(metric: str | None, table: pd.DataFrame) -> str:
 
 def _best(metric: str | None, best: str | None) -> str:
     """``highest`` or ``lowest``; by default by the name of the metric."""
-    kind = (metric or "").removeprefix("consensus_").removeprefix("own_")
+    kind = re.sub("^(consensus|own|workers)_(?!.*_std$)|_(mean|min|max|p10)$", "", metric or "")
     return best or ("highest" if highest_is_best({"last": kind}) else "lowest")
 
 

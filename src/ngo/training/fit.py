@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import nn
 
+import ngo
 from ngo.common.devices import deterministic, torch_device
 from ngo.common.fields import Field, at_least, checked, meant
 from ngo.common.files import check_writable, file_lock, writable_folder
@@ -282,12 +283,7 @@ def fit(
     Raises a UserError with a message of one line for an argument that is not allowed.
     """
     out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
-    if not isinstance(method, str):
-        raise UserError(
-            f"method: {shown(method)} is not a name; register a function with "
-            f"@ngo.method('name') and give the name, for example method='dsgd'."
-        )
-    fields = _plain(fields)
+    fields = _plain({**fields, "method": method})
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
     seed = check_field("seed", fields.get("seed", FIELDS["seed"].default))
     if threads is not None:
@@ -296,7 +292,7 @@ def fit(
     with isolated(stream_seed(seed, "module")), ExitStack() as stack:
         if device == "cuda":
             deterministic()
-        fields |= {"method": method, "seed": seed}
+        fields["seed"] = seed
         spec, problem, copied = inputs_of(module, train, test, loss, score, fields, device, stack)
         problem, draws = try_problem(spec, problem, by_name=False)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
@@ -351,12 +347,17 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
         if many or name in ("seeds", "methods", "grid"):
             how = f"grid={{{name!r}: {shown(value)}}}" if many else f"{name}=…"
             how = f"seeds={shown(value)}" if name == "seed" else how
-            raise UserError(f"{name}: fit trains one run; ngo.compare(…, {how}) compares several.")
+            alike = ", whose workers have equal values" * (many and name != "seed")
+            several = f"ngo.compare(…, {how}) compares several"
+            raise UserError(f"{name}: fit trains one run{alike}; {several}.")
         if name not in allowed:
             raise UserError(
                 f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
                 f"{', '.join(arguments)}, and the fields that `ngo fields` lists."
             )
+        if callable(value) and name in ngo.__all__:  # a decorator
+            how = f"register a function with @ngo.{name}('name') and give the name"
+            raise UserError(f"{name}: {shown(value)} is not a name; {how}.")
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
 

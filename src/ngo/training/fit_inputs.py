@@ -96,9 +96,8 @@ def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, T
     each = {f"score, {name}": function for name, function in named.items()}
     for key, given in {"loss": loss, "score": score, **each}.items():
         if given is not None and (not callable(given) or isinstance(given, type)):
-            raise UserError(
-                f"{key}: {shown(given)} is not a function (outputs, targets), such as nn.MSELoss()."
-            )
+            how = ", such as nn.MSELoss()" if key == "loss" else "; several are {'f1': f, 'auc': g}"
+            raise UserError(f"{key}: {shown(given)} is not a function (outputs, targets){how}.")
     name = "regression" if data.classes is None else "classification"
     task = TASKS[name]
     whole = {name: _reset_first(function) for name, function in named.items()}
@@ -252,7 +251,8 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(
             f"{key}: a {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; "
-            f"of a DataLoader, give loader.dataset."
+            f"of columns, give (data['x'], data['y']), of a dict of workers, list(data.values()), "
+            f"of a DataLoader, loader.dataset (fit draws its own batches)."
         )
     X, y = _tensor(f"{key} inputs", pair[0]), _tensor(f"{key} targets", pair[1])
     if len(X) != len(y) or len(X) == 0:
@@ -283,6 +283,8 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
         rows = range(len(samples))
         if not rows:
             raise UserError(f"{key}: the {type(data).__name__} has no samples.")
+        if isinstance(samples[0], Mapping):
+            raise ValueError("they are dictionaries; give a pair of two columns")
         X, y = default_collate([samples[i] for i in rows])
         some = sorted({i * (len(rows) - 1) // 7 for i in range(8)})
         with suppress(Exception), restored_streams():  # it may be read once only
@@ -399,8 +401,8 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
             "partition: it must be a name, or a list with the indices of each worker's samples, "
             "such as 'iid' or [[0, 1, 2], [3, 4, 5]]"
         ):
-            if not (parts := list(partition)):
-                raise ValueError("it is empty")
+            if isinstance(partition, Mapping) or not (parts := list(partition)):
+                raise ValueError("it is a dict; give the values" if partition else "it is empty")
         m = len(train[0])
         parts = sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
     if (n := fields.setdefault("workers", len(parts))) != len(parts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -339,15 +340,16 @@ def resolve(
                 fixed = entry.fixed.get(name)
                 if name in given and given[name] != fixed:
                     chosen = owner if value(owner) else "clock" if owner in PARTS else "method"
-                    raise without_effect(name, fixed, owner, f"{chosen} {value(chosen)!r}")
+                    raise without_effect(name, fixed, chosen, name if value(owner) else owner)
                 return fixed
         return stated_value(name)
 
-    def without_effect(name: str, fixed: object, owner: str, choice: str) -> UserError:
-        users = _readers(fields[owner].names, name)
+    def without_effect(name: str, fixed: object, chosen: str, read: str) -> UserError:
+        field, users = fields[name], _readers(fields[chosen].names, read)
         is_fixed = "" if fixed is None else f" (it is {in_words(fixed)} there)"
-        readers = "" if users == "none" else f"; {name} is read with {owner} {users}"
-        wrong = f"{name}: {check_field(name, given[name])!r} has no effect with {choice}"
+        readers = "" if users == "none" else f"; {read} is read with {chosen} {users}"
+        said = given[name] if field.kind is Path else checked(name, given[name], field)
+        wrong = f"{name}: {said!r} has no effect with {chosen} {value(chosen)!r}"
         return UserError(f"{wrong}{is_fixed}{readers}.")
 
     values = {name: value(name) for name in FIELDS}
