@@ -58,11 +58,10 @@ def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool,
 
 @click.command()
 @click.argument("archive", type=options.INPUT)
-@click.option(
+@options.shown(
     "--out",
     type=options.FOLDER,
     default="results/shipped",
-    show_default=True,
     help="Folder in which the archive gets its own folder.",
 )
 @trust_option
@@ -117,11 +116,10 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
 
 @click.command()
 @click.argument("archive", type=options.INPUT)
-@click.option(
+@options.shown(
     "--sample",
     type=options.FieldType(Field(int, "runs and cases", within(0, 1_000_000))),
     default=3,
-    show_default=True,
     help="Runs to train again, and cases of each measurement to measure again.",
 )
 @click.option(
@@ -136,12 +134,11 @@ def restore(archive: Path, configs: tuple[Path, ...], trusted: bool) -> None:
     type=options.FieldType(Field(int, "seed", within(0, 2**63 - 1))),
     help="Seed of the draw; needed if anything is drawn. Choose it after you have the archive.",
 )
-@click.option(
+@options.shown(
     "--longest",
     type=options.SECONDS,
     metavar="SECONDS",
     default=30,
-    show_default=True,
     help="Draw no run that took longer than this.",
 )
 @options.threads_option

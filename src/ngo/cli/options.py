@@ -79,39 +79,32 @@ def _key(param: click.Parameter) -> str:
     return (param.name if isinstance(param, click.Argument) else param.opts[0]).lstrip("-")
 
 
-device_option = click.option(
+#: An option whose default the help shows.
+shown = partial(click.option, show_default=True)
+
+device_option = shown(
     "--device",
     default="auto",
-    show_default=True,
     shell_complete=lambda context, param, typed: [x for x in DEVICES if x.startswith(typed)],
     help=f"One of {', '.join(DEVICES)}.",
 )
 
+THREADS = FieldType(Field(int, "threads", within(1, 1024)))
 threads_option = click.option(
-    "--threads",
-    type=FieldType(Field(int, "threads", within(1, 1024))),
-    help="Threads: 1 to 1024  [default: all cores]",
+    "--threads", type=THREADS, help="Threads: 1 to 1024  [default: all cores]"
 )
 
+TABLE = ending(".parquet", ".csv")
 table_option = click.option(
-    "--out",
-    type=ending(".parquet", ".csv"),
-    required=True,
-    help="Tidy table to write (parquet or CSV).",
+    "--out", type=TABLE, required=True, help="Tidy table to write (parquet or CSV)."
 )
 
 
 def configs_option(absent: str | None = None) -> Callable:
     """The option --config; without ``absent``, the default in words, a config is needed."""
-    default = f"  [default: {absent}]" if absent else "."
-    return click.option(
-        "--config",
-        "configs",
-        multiple=True,
-        required=absent is None,
-        type=INPUT,
-        help=f"Config file; later ones override{default}",
-    )
+    text = "Config file; later ones override" + (f"  [default: {absent}]" if absent else ".")
+    how = {"multiple": True, "required": absent is None, "type": INPUT, "help": text}
+    return click.option("--config", "configs", **how)
 
 
 #: The section of options that are no fields of a run.

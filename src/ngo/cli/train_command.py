@@ -33,11 +33,10 @@ from verdicts.registry import UserError
     help=f"Keep the workers' models after this step ('{FINAL}': the last) in models.pt  "
     "[may be repeated]",
 )
-@click.option(
+@options.shown(
     "--checkpoint-seconds",
     type=options.SECONDS,
     default=CHECKPOINT_SECONDS,
-    show_default=True,
     help="Longest time between checkpoints; 0: only at evaluations.",
 )
 @click.option("--distributed", is_flag=True, help="Train in several processes.")
@@ -47,11 +46,10 @@ from verdicts.registry import UserError
     metavar="N",
     help="Start N processes here, 1 to 1024  [default: join those of torchrun]",
 )
-@click.option(
+@options.shown(
     "--timeout",
     type=FieldType(Field(float, "seconds", within(1, 1_000_000))),
     default=120.0,
-    show_default=True,
     metavar="SECONDS",
     help="A process that is silent for longer is lost, and the run stops.",
 )

@@ -95,14 +95,11 @@ def source_of(described: Description) -> Source:
         targets = as_targets(_arrays(described, root, "y_train")["y_train"])
         return targets if described.classes else np.zeros(len(targets), np.int64)
 
-    return Source(
-        read=lambda root: as_samples(_arrays(described, root, *ARRAYS)),
-        read_labels=labels,
-        train_samples=described.train_samples,
-        input_shape=described.input_shape,
-        classes=described.classes,
-        files={described.file: ()},
-    )
+    def read(root: Path) -> Arrays:
+        return as_samples(_arrays(described, root, *ARRAYS))
+
+    facts = described.train_samples, described.input_shape, described.classes
+    return Source(read, *facts, read_labels=labels, files={described.file: ()})
 
 
 def as_samples(arrays: Mapping[str, np.ndarray]) -> Arrays:
@@ -161,31 +158,30 @@ def _is_count(value: object, least: int = 1, most: int = LARGEST) -> bool:
     return type(value) is int and least <= value <= most
 
 
+def _is_classes(value: object) -> bool:
+    return value is None or _is_count(value, 2, MOST_CLASSES)
+
+
 def _is_shape(value: object) -> bool:
     sizes = value if isinstance(value, list) and 0 < len(value) <= 8 else [0]
     return all(map(_is_count, sizes)) and math.prod(sizes) <= MOST_VALUES
 
 
+def _is_digest(value: object) -> bool:
+    return _is_text(value) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
 # Each key of a description: whether a value is allowed, and what is.
 _KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
     "dataset": (_is_text, "a name"),
-    "file": (
-        lambda value: _is_text(value) and value.endswith(SUFFIX),
-        f"a path that ends in {SUFFIX}",
-    ),
+    "file": (lambda x: _is_text(x) and x.endswith(SUFFIX), f"a path that ends in {SUFFIX}"),
     "train_samples": (_is_count, "a whole number, 1 or more, below 2^63"),
     "input_shape": (
         _is_shape,
         f"a list of 1 to 8 whole numbers, 1 or more, with a product of {MOST_VALUES:,} at most",
     ),
-    "classes": (
-        lambda value: value is None or _is_count(value, 2, MOST_CLASSES),
-        f"2 to {MOST_CLASSES:,}, or null",
-    ),
-    "sha256": (
-        lambda value: _is_text(value) and re.fullmatch("[0-9a-f]{64}", value) is not None,
-        "64 hex digits",
-    ),
+    "classes": (_is_classes, f"2 to {MOST_CLASSES:,}, or null"),
+    "sha256": (_is_digest, "64 hex digits"),
     "owners": (lambda value: isinstance(value, bool), "true or false"),
 }
 

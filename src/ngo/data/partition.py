@@ -203,7 +203,11 @@ def equal(
     return sorted_parts(np.split(generator.permutation(len(labels))[:used], n))
 
 
-@partition("quantity", smallest_share=lambda m, n, beta, smallest: smallest, options=SMALLEST)
+# What is true of partitions in which each worker has ``smallest`` samples.
+FACTS = {"smallest_share": lambda m, n, beta, smallest: smallest, "options": SMALLEST}
+
+
+@partition("quantity", **FACTS)
 def quantity(
     labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator
 ) -> Parts:
@@ -219,18 +223,17 @@ def quantity(
     return sorted_parts(np.split(generator.permutation(len(labels)), cuts))
 
 
-def _owned(m: int, n: int, shards: int, shards_per_worker: int) -> int:
+def _owned(m: int, n: int, shards: int, shards_per_worker: int, **_: int) -> int:
     # The first m % shards shards have one sample more than the others.
     taken = n * shards_per_worker
     return taken * (m // shards) + min(taken, m % shards)
 
 
-@partition(
-    "shards",
-    by_label=True,
-    smallest_share=lambda m, n, shards, shards_per_worker: (m // shards) * shards_per_worker,
-    owned=_owned,
-)
+def _smallest(m: int, n: int, shards: int, shards_per_worker: int, **_: int) -> int:
+    return (m // shards) * shards_per_worker
+
+
+@partition("shards", by_label=True, smallest_share=_smallest, owned=_owned)
 def shards(
     labels: np.ndarray,
     n: int,
@@ -257,16 +260,8 @@ CLIQUE = {"label_clique": whole("consecutive workers that have all labels", 10, 
 #: The attempts to swap two workers, K in the paper.
 SWAPS = 1000
 
-SHARDS = PARTITIONS["shards"]
 
-
-@partition(
-    "cliques",
-    by_label=True,
-    smallest_share=lambda m, n, label_clique, **rest: SHARDS.smallest_share(m, n, **rest),
-    owned=lambda m, n, label_clique, **rest: SHARDS.owned(m, n, **rest),
-    options=CLIQUE,
-)
+@partition("cliques", by_label=True, smallest_share=_smallest, owned=_owned, options=CLIQUE)
 def cliques(
     labels: np.ndarray,
     n: int,
@@ -284,8 +279,8 @@ def cliques(
     the clique and in all data. Clique k are the workers from k × ``label_clique`` on, as in the
     topology ``d_cliques`` with this ``clique_size``.
     """
-    numbers = {"shards": shards, "shards_per_worker": shards_per_worker}
-    parts = SHARDS.assign(labels, n, **numbers, generator=generator)
+    how = {"shards": shards, "shards_per_worker": shards_per_worker, "generator": generator}
+    parts = PARTITIONS["shards"].assign(labels, n, **how)
     classes, codes = np.unique(labels, return_inverse=True)
     counts = samples_by_class(codes, parts, len(classes))
     order = greedy_swap(counts, np.bincount(codes) / len(codes), label_clique, generator)
@@ -336,12 +331,7 @@ def dirichlet(labels: np.ndarray, n: int, *, beta: float, generator: np.random.G
 ATTEMPTS = 1000
 
 
-@partition(
-    "dirichlet_min",
-    by_label=True,
-    smallest_share=lambda m, n, beta, smallest: smallest,
-    options=SMALLEST,
-)
+@partition("dirichlet_min", by_label=True, **FACTS)
 def dirichlet_min(
     labels: np.ndarray, n: int, *, beta: float, smallest: int, generator: np.random.Generator
 ) -> Parts:

@@ -123,17 +123,12 @@ def make_evaluation(
     statistics: dict[str, Any] = {}
     for name, values in (("accuracy", accuracy), ("loss", loss)):
         statistics |= over_workers(f"workers_{name}", values, "mean", "min", "max", "std")
-    return Evaluation(
-        step=step,
-        epoch=measured["samples"] / owned,
-        consensus_accuracy=scores.consensus_accuracy,
-        consensus_loss=scores.consensus_loss,
-        **statistics,
-        holdout_accuracy=holdout.consensus_accuracy if holdout else math.nan,
-        holdout_loss=holdout.consensus_loss if holdout else math.nan,
-        diverged=not (finite and trained and np.isfinite(loss).all()),
-        **measured,
-    )
+    for name, of in (("consensus", scores), ("holdout", holdout)):
+        statistics[f"{name}_accuracy"] = of.consensus_accuracy if of else math.nan
+        statistics[f"{name}_loss"] = of.consensus_loss if of else math.nan
+    diverged = not (finite and trained and np.isfinite(loss).all())
+    row = {"step": step, "epoch": measured["samples"] / owned, "diverged": diverged}
+    return Evaluation(**row, **statistics, **measured)
 
 
 def check_column(key: str, name: object, column: str) -> None:

@@ -25,11 +25,11 @@ from ngo.training.checkpoint import Checkpoints, Signals, Stopped
 from ngo.training.evaluation import Evaluation, as_columns, check_column
 from ngo.training.fit_inputs import Make, Pair, inputs_of, like
 from ngo.training.global_state import isolated, restored_streams
-from ngo.training.learning_problem import Loss, Problem, enough_memory, try_problem
+from ngo.training.learning_problem import Loss, enough_memory, try_problem
 from ngo.training.object_digest import digests
 from ngo.training.results_version import unnumbered_entries
 from ngo.training.run import Training, at_checkpoint, named_in_errors
-from ngo.training.run_folder import CHECKPOINT, identity_of
+from ngo.training.run_folder import CHECKPOINT, About, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.registry import UserError, shown
@@ -306,7 +306,10 @@ def fit(
             how |= {"threads": 1, "backend": "loop"}
         own = {"module": copied, "loss": loss, "score": score}
         signals = Signals(signal.default_int_handler)
-        checkpoints = _checkpoints(out, spec, problem, device, own, stack, signals) if out else None
+        checkpoints = None
+        if out:
+            about = identity_of(spec, problem, device) | digests(own | unnumbered_entries(spec))
+            checkpoints = _checkpoints(out, about, stack, signals)
         with signals, named_in_errors(spec), enough_memory(spec):
             training = at_checkpoint(partial(Training, spec, problem, **how), checkpoints)
             stopped = _proceed(training, checkpoints, signals, callbacks, copied, progress)
@@ -361,20 +364,8 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
 
 
-def _checkpoints(
-    out: Path,
-    spec: RunSpec,
-    problem: Problem,
-    device: str,
-    given: Mapping[str, object],
-    stack: ExitStack,
-    signals: Signals,
-) -> Checkpoints:
-    """The checkpoints in the folder ``out``, locked until ``stack`` ends.
-
-    ``given`` are the caller's module and functions, a part of the run. Raises a UserError for one
-    without a digest.
-    """
+def _checkpoints(out: Path, about: About, stack: ExitStack, signals: Signals) -> Checkpoints:
+    """The checkpoints of a run in the folder ``out``, locked until ``stack`` ends."""
 
     def tell(line: str) -> None:
         warnings.warn(f"fit: {line}", RuntimeWarning, stacklevel=5)
@@ -384,14 +375,9 @@ def _checkpoints(
         stack.enter_context(file_lock(writable_folder(out) / ".lock", wait))
     except RuntimeError:  # a callback called fit: the wait would have no end
         raise UserError(f"out: {str(out)!r} is in use by this thread; give another.") from None
-    return Checkpoints(
-        out / CHECKPOINT,
-        {**identity_of(spec, problem, device), **digests({**given, **unnumbered_entries(spec)})},
-        tell=tell,
-        overwrite=False,
-        instead="choose another folder, or delete this one.",
-        signals=signals,
-    )
+    how: dict[str, Any] = {"tell": tell, "overwrite": False, "signals": signals}
+    how["instead"] = "choose another folder, or delete this one."
+    return Checkpoints(out / CHECKPOINT, about, **how)
 
 
 def _proceed(

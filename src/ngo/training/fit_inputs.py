@@ -290,13 +290,10 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
         with suppress(Exception), restored_streams():  # it may be read once only
             for old, new in zip((X, y), default_collate([samples[i] for i in some]), strict=True):
                 if not torch.equal(old[some].nan_to_num(), new.nan_to_num()):
-                    warnings.warn(
-                        f"{key.partition(',')[0]}: samples of the {type(data).__name__} differ "
-                        f"from read to read; each is read once and kept (augmentation changes "
-                        f"images in each step).",
-                        RuntimeWarning,
-                        stacklevel=2,
-                    )
+                    kept = "each is read once and kept (augmentation changes images in each step)"
+                    differ = f"samples of the {type(data).__name__} differ from read to read"
+                    told = f"{key.partition(',')[0]}: {differ}; {kept}."
+                    warnings.warn(told, RuntimeWarning, stacklevel=2)
                     break
         return X, y.float() if y.dtype == torch.float64 else y
 

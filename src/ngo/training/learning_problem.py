@@ -117,21 +117,12 @@ def make_problem(
         part = torch.from_numpy(test_samples(data, spec.eval_images)).to(data.test_inputs.device)
         test_part = chunks(data.test_inputs[part], data.test_targets[part])
     own = (x.split(list(own_tests)) for x in (data.test_inputs, data.test_targets) if own_tests)
-    return Problem(
-        model,
-        task,
-        data,
-        parts,
-        owned=owned,
-        classes_covered=covered,
-        evaluated=evaluated_workers(spec),
-        last_step=spec.steps(owned),
-        test=test,
-        test_part=test_part,
-        holdout=(chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None),
-        own_tests=list(map(chunks, *own)) if own_tests else (),
-        shares=_shares(spec, parts),
-    )
+    holdout = chunks(data.train_inputs[held], data.train_targets[held]) if len(held) else None
+    facts: dict[str, Any] = {"owned": owned, "classes_covered": covered}
+    facts |= {"evaluated": evaluated_workers(spec), "last_step": spec.steps(owned)}
+    facts |= {"test": test, "test_part": test_part, "holdout": holdout}
+    facts |= {"own_tests": list(map(chunks, *own)) if own_tests else ()}
+    return Problem(model, task, data, parts, **facts, shares=_shares(spec, parts))
 
 
 def _shares(spec: RunSpec, parts: Parts) -> Tensor | None:
@@ -405,13 +396,12 @@ def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Bat
             f"{key}: it is the sum over samples; it must be their mean, such as "
             f"lambda outputs, targets: f(outputs, targets) / len(targets), or reduction='mean'."
         )
-    warnings.warn(
+    told = (
         f"{key}: its value is not the mean of those of parts of the samples (weights, left-out "
         f"targets, shapes that broadcast?); steps take it as it is, and evaluations report it for "
-        f"all samples, or its mean over chunks where outputs take over {in_words(AT_ONCE)}.",
-        RuntimeWarning,
-        stacklevel=5,
+        f"all samples, or its mean over chunks where outputs take over {in_words(AT_ONCE)}."
     )
+    warnings.warn(told, RuntimeWarning, stacklevel=5)
 
 
 def check_finite(data: Dataset, task: Task, key: str = "") -> None:

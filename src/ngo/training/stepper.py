@@ -72,20 +72,11 @@ class Stepper:
         local = range(spec.workers) if workers is None else workers
         if problem.device.type == "cpu":
             check_memory(spec, problem, len(local))
-        self.population = Population(
-            problem.model,
-            len(local),
-            spec.seed,
-            task=problem.task,
-            device=problem.device,
-            backend=backend or spec.backend,
-            precision=spec.precision,
-            threads=threads,
-            workers=local,
-            initialization=spec.initialization or SAME,
-            honest=spec.honest,
-            shares=problem.shares,
-        )
+        how: dict[str, Any] = {"task": problem.task, "device": problem.device, "threads": threads}
+        how |= {"backend": backend or spec.backend, "precision": spec.precision, "workers": local}
+        how |= {"initialization": spec.initialization or SAME, "honest": spec.honest}
+        how["shares"] = problem.shares
+        self.population = Population(problem.model, len(local), spec.seed, **how)
         X = self.population.X
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
@@ -100,13 +91,9 @@ class Stepper:
             [torch_stream(spec.seed, name, i, device) for i in local]
             for name, device in kinds.items()
         )
-        self.batches = Batches(
-            problem.task,
-            problem.data,
-            list(map(BatchStream, problem.parts, repeat(spec.batch_size), batches)),
-            augment=AUGMENTATIONS[spec.augmentation],
-            changes=changes,
-        )
+        drawn = list(map(BatchStream, problem.parts, repeat(spec.batch_size), batches))
+        augment = AUGMENTATIONS[spec.augmentation]
+        self.batches = Batches(problem.task, problem.data, drawn, augment, changes)
         self._coupling: Any = COUPLINGS[spec.coupling] if spec.coupling else None
         if self._method.decentralized and self._coupling is None:
             self._coupling = Undeclared(undeclared(spec, "coupling"))
@@ -118,9 +105,8 @@ class Stepper:
         if self._method.decentralized and spec.topology is not None:
             self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
         self._W: MixingMatrix | None = None  # of the last step
-        self._failures = Failures(
-            spec.workers, spec.seed, link_failure=spec.link_failure or 0, absence=spec.absence or 0
-        )
+        rates = {"link_failure": spec.link_failure or 0, "absence": spec.absence or 0}
+        self._failures = Failures(spec.workers, spec.seed, **rates)
         # The workers that are absent in the current step, and the rows of those in this process.
         self._absent: list[int] = []
         self._absent_rows: list[int] = []
@@ -220,29 +206,18 @@ class Stepper:
         if self._mixing is None:  # the method reaches the server alone
             error = undeclared(self._spec, "topology")
             network = Undeclared(error, network, "mean", "index", "W")
-        if self.population.shares is not None:
+        if (shares := self.population.shares) is not None:
             told = f"method {self._spec.method!r} exchanges by more than gossip and network.mean"
             error = UserError(f"objective: {told}, where workers count equally.")
             network = Undeclared(error, network, "mean", "index", "pull")
-        step = Step(
-            t if number is None else number,
-            self.steps,
-            X,
-            G,
-            self._fields_at(t),
-            learning_rate(self._fields, min(t, self.steps - 1), self.steps),
-            network,
-            self._rule,
-            self._coupling,
-            matrices,
-            codec=self._codec,
-            created=created,
-            spread=self.population.spread,
-            warn=self._warn,
-            samples=self.batches.places if self.stackable else None,
-            shares=self.population.shares,
+        fields = self._fields_at(t)
+        lr = learning_rate(self._fields, min(t, self.steps - 1), self.steps)
+        parts = network, self._rule, self._coupling, matrices, self._codec, created
+        more: dict[str, Any] = {"spread": self.population.spread, "warn": self._warn}
+        more |= {"samples": self.batches.places if self.stackable else None, "shares": shares}
+        self._method.update(
+            Step(t if number is None else number, self.steps, X, G, fields, lr, *parts, **more)
         )
-        self._method.update(step)
 
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
@@ -257,12 +232,9 @@ class Stepper:
         if not joint or spec.clock != "steps" or spec.liars or spec.absence:
             return id(self)
         apart = {"seed", "topology", "partition"}
-        same = [
-            (name, value)
-            for name, value in spec.values().items()
-            if name not in apart and FIELDS[name].owners not in (("topology",), ("partition",))
-        ]
-        return self.t, self.steps, *sorted(same)
+        read = {x for x, of in FIELDS.items() if of.owners in (("topology",), ("partition",))}
+        same = {x: value for x, value in spec.values().items() if x not in apart | read}
+        return self.t, self.steps, *sorted(same.items())
 
     def _fields_at(self, t: int) -> DeclaredFields:
         """The fields of the run in step ``t``, as the method sees them."""

@@ -13,12 +13,8 @@ from ngo.data.dataset import Arrays, Download, dataset
 from ngo.data.download import present
 
 # The training and the test images, each with their labels.
-FILES = (
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-)
+KINDS = ("images-idx3-ubyte", "labels-idx1-ubyte")
+FILES = tuple(f"{part}-{kind}" for part in ("train", "t10k") for kind in KINDS)
 
 # The folder, the mirror, and the md5 sums of the FILES, plain and compressed.
 MNIST = (
