@@ -53,12 +53,12 @@ def _load(path: Path, key: str) -> Plugin:
     name = PREFIX + path.stem
     if (known := _loaded.get(name)) is not None:
         if known.path != path.resolve():
-            raise UserError(
-                f"{key}: {str(path)!r} and {str(known.path)!r} have one name; rename one of them."
-            )
+            fault = f"{str(path)!r} and {str(known.path)!r} have one name"
+            raise UserError(f"{key}: {fault}; rename one of them.")
         return known
     if path.suffix not in (".py", ".yaml") or not os.path.isfile(path):
-        raise UserError(f"{key}: {shown(str(path))} is not a Python file.")
+        fault = "is not a Python file" if os.path.exists(path) else "does not exist"
+        raise UserError(f"{key}: {shown(str(path))} {fault}.")
     if path.suffix == ".py":
         _import(name, path, key)
     else:
@@ -87,7 +87,5 @@ def _import(name: str, path: Path, key: str) -> None:
         frames = traceback.walk_tb(error.__traceback__)
         lines = [line for frame, line in frames if frame.f_code.co_filename == spec.origin]
         where = f", line {lines[-1]}" if lines else ""
-        raise UserError(
-            f"{key}: {str(path)!r} can't be imported: {type(error).__name__}{where}: "
-            f"{in_a_line(error)}"
-        ) from error
+        why = f"{type(error).__name__}{where}: {in_a_line(error)}"
+        raise UserError(f"{key}: {str(path)!r} can't be imported: {why}") from error

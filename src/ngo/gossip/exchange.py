@@ -222,18 +222,14 @@ class Network:
     def refuse_directed(self) -> None:
         """Raise a UserError on a directed graph, on which no pull conserves the mean."""
         if self.directed:
-            raise UserError(
-                "topology: a pull needs an undirected graph; this one is directed, where a method "
-                "can only mix."
-            )
+            fault = "this one is directed, where a method can only mix"
+            raise UserError(f"topology: a pull needs an undirected graph; {fault}.")
 
     def refuse_byzantine(self) -> None:
         """Raise a UserError in a run with Byzantine workers: this exchange has no false rows."""
         if self.byzantine is not None:
-            raise UserError(
-                "attack: workers lie in pulls and mixes, and this method exchanges otherwise; it "
-                "must be none."
-            )
+            fault = "workers lie in pulls and mixes, and this method exchanges otherwise"
+            raise UserError(f"attack: {fault}; it must be none.")
 
     def count_edges(self, row: Tensor) -> None:
         """Count a message of one ``row`` along each edge."""

@@ -125,11 +125,9 @@ class VersionNetwork(Network):
     index = send = swap = mean  # type: ignore[assignment]
 
     def _misses(self) -> UserError:
-        return UserError(
-            "clock: 'asynchronous' is not possible with a method that exchanges other than once "
-            "in a step, in every local_steps-th one; its declaration must not say "
-            "asynchronous=True."
-        )
+        fault = "a method that exchanges other than once in a step, in every local_steps-th one"
+        advice = "its declaration must not say asynchronous=True"
+        return UserError(f"clock: 'asynchronous' is not possible with {fault}; {advice}.")
 
 
 # The steps of all workers together that are computed between two known states, at most: with more,
