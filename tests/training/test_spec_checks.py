@@ -82,7 +82,7 @@ REFUSED = [
     (PHASES, "schedule: 'phases' changes nothing"),
     ({**PHASES, "second_gamma": 0}, "second_gamma: 0 is out of range"),
     ({**PHASES, "third_gamma": 0.1}, "third_gamma: there is no third phase"),
-    ({**PHASES, "third_phase": 0.2, "second_gamma": 1}, "third_phase: 0.2 .*the second phase begins"),
+    ({**PHASES, "third_phase": 0.2, "second_gamma": 1}, "third_phase: 0.2 .*second phase begins"),
     ({**PHASES, "second_v_threshold": 1}, "second_v_threshold: 1.0 has .* with .*gossip_until"),
     ({**PHASES, "second_topology": "rign"}, "second_topology: 'rign' is unknown; .* mean 'ring'"),
     ({**PHASES, "second_topology": "directed_ring"}, "topology: 'directed_ring' is directed"),
