@@ -171,6 +171,11 @@ def load_entries(name: str) -> None:
         importlib.import_module(f"{name}.{module.name}")
 
 
+def as_list(value: Any) -> list[Any]:
+    """A list itself, and the list of any other value."""
+    return value if isinstance(value, list) else [value]
+
+
 def in_a_line(error: BaseException) -> str:
     """The first line of an error's message; the name of its type if the message is empty."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -164,8 +164,7 @@ def interval(values: np.ndarray, name: str) -> dict[str, float]:
 # Correlation of the synchronization index V with a score, over runs and within seeds.
 
 
-@dataclass(frozen=True)
-class Pooled:
+class Pooled(NamedTuple):
     """A correlation within a seed, pooled over seeds as the mean of Fisher's z."""
 
     #: tanh of the mean z.
@@ -227,7 +226,7 @@ def correlations(ends: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         rows = rows[on_log_axis(rows)]
         log_V, accuracy = np.log(rows["V"]), rows["accuracy"]
         over_all = *pearson(log_V, accuracy), *spearman(log_V, accuracy)
-        within = astuple(pooled_correlation(within_seeds(rows, "accuracy")))
+        within = pooled_correlation(within_seeds(rows, "accuracy"))
         records.append((*keys, len(rows), *over_all, *within))
     return pd.DataFrame(records, columns=[*by, *names.split()])
 

@@ -308,12 +308,11 @@ def check_schema(config: Mapping) -> None:
         from_mapping(NetworkModel, network, f"network.{name}")
 
 
-def _is_number(_: object, value: object) -> bool:
-    return type(value) is int or (type(value) is float and math.isfinite(value))
-
-
 # By default, 2.0 is a whole number, and NaN is a number within all bounds.
-_NUMBERS = {"integer": lambda _, value: type(value) is int, "number": _is_number}
+_NUMBERS = {
+    "integer": lambda _, x: type(x) is int,
+    "number": lambda _, x: type(x) is int or (type(x) is float and math.isfinite(x)),
+}
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(_NUMBERS)
 _Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 
