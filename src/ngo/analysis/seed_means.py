@@ -187,17 +187,12 @@ def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
     for seed, rows in ends[on_log_axis(ends, score)].groupby("seed"):
         log_V, values = np.log(rows["V"]), rows[score]
         r = pearson(log_V, values)[0]
-        straight = 1 - abs(r) < ROUNDING
-        records[seed] = {
-            "runs": len(rows),
-            "r": r,
-            "z": np.copysign(np.inf, r) if straight else np.arctanh(r),
-            "slope": r * values.std() / log_V.std() if np.isfinite(r) else np.nan,
-        }
+        z = np.copysign(np.inf, r) if 1 - abs(r) < ROUNDING else np.arctanh(r)
+        slope = r * values.std() / log_V.std() if np.isfinite(r) else np.nan
+        records[seed] = len(rows), r, z, slope
     index = pd.Index(sorted(ends["seed"].unique()), name="seed")
-    return pd.DataFrame.from_dict(
-        records, orient="index", columns=["runs", "r", "z", "slope"], dtype=float
-    ).reindex(index)
+    table = pd.DataFrame(records, ["runs", "r", "z", "slope"], dtype=float)
+    return table.T.reindex(index)
 
 
 def pooled_correlation(by_seed: pd.DataFrame) -> Pooled:

@@ -156,13 +156,10 @@ class Byzantine:
         sources[reported] = W.n + len(lies) + rows
         apart = lied | reported
         more = len(lies) + len(honest)
-        among = MixingMatrix(
-            W.n + more,
-            torch.cat([i, sources[apart]]),
-            torch.cat([sources, i[apart]]),
-            torch.cat([W.weights, W.weights[apart]]),
-            torch.cat([W.diagonal, torch.ones(more).double()]),
-        )
+        ends = torch.cat([i, sources[apart]]), torch.cat([sources, i[apart]])
+        weights = torch.cat([W.weights, W.weights[apart]])
+        diagonal = torch.cat([W.diagonal, torch.ones(more).double()])
+        among = MixingMatrix(W.n + more, *ends, weights, diagonal)
         seen = torch.cat([seen, lies, seen[honest.to(seen.device)]])
         moved = seen if at is None else torch.cat([X, seen[W.n :]])
         return take(moved, among, seen)[: W.n]

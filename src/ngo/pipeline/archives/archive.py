@@ -155,13 +155,8 @@ def _collected(
 ) -> Members:
     """The ``configs``, ``data``, the workflow's files, ``runs``, and what describes them."""
     places = {paths.archived_name(path): path for path in configs}
-    described = {
-        "tier": planned.tier,
-        **about,
-        "configs": [name for name in places if name.endswith(".yaml")],
-        "runs": len(runs),
-        "ngo": ngo.__version__,
-    }
+    described = {"tier": planned.tier, **about, "configs": [n for n in places if n[-5:] == ".yaml"]}
+    described |= {"runs": len(runs), "ngo": ngo.__version__}
     rules = sorted(Path("workflow/rules").glob("*.smk"))
     read = [*map(Path, data), Path("Snakefile"), Path("workflow/Snakefile"), *rules]
     places |= {path.as_posix(): path for path in read} | named_members(planned)
