@@ -171,13 +171,9 @@ class Byzantine:
             near = slice(int(W.starts[i]), int(W.starts[i + 1]))
             senders, weights = W.senders[near], W.weights[near]
             honest = senders < self._honest
-            messages = Messages(
-                rows[senders[~honest].to(rows.device)],
-                rows[i],
-                rows[senders[honest].to(rows.device)],
-                weights[honest].to(rows),
-                float(weights[~honest].sum()),
-                torch_stream(self._seed, f"lies {t}", i, rows.device),
-            )
+            truth, theirs = (rows[senders[of].to(rows.device)] for of in (~honest, honest))
+            known = theirs, weights[honest].to(rows), float(weights[~honest].sum())
+            stream = torch_stream(self._seed, f"lies {t}", i, rows.device)
+            messages = Messages(truth, rows[i], *known, stream)
             lies.append(self._attack.send(messages, self._run).expand_as(messages.truth))
         return torch.cat(lies) if lies else rows[:0]
