@@ -286,6 +286,9 @@ def unknown_field(key: str, name: object, known: Collection[str]) -> UserError:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+#: The names of fields of a run.
+Names = tuple[str, ...]
+
 #: By the option's name: what ``fields.number``, ``whole``, ``choice`` or ``file`` returned.
 Options = Mapping[str, Any]
 

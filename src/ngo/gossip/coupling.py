@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ngo.common.fields import Options, above, at_least, number, registers, whole, within
+from ngo.common.fields import Names, Options, above, at_least, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import COUPLINGS
 from ngo.gossip.gossip_step import (
@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def coupling(
-    name: str, *, fields: tuple[str, ...] = (), options: Options | None = None, version: int = 1,
+    name: str, *, fields: Names = (), options: Options | None = None, version: int = 1,
     whole: bool = False, **facts: Any,
 ) -> Callable[[F], F]:  # fmt: skip
     """Register an elementwise pull under the name that configs and commands use.

@@ -21,7 +21,6 @@ from ngo.gossip.mixing_matrix import (
     mixing_of,
     outgoing_shares,
     simple,
-    weighted,
 )
 from verdicts.registry import UserError, in_a_line
 
@@ -108,15 +107,6 @@ class Topology:
         if self.directed:
             return outgoing_shares(n, edges)
         return mixing_of(n, edges, weights)
-
-    def dense(self, n: int, *, weights: str = METROPOLIS, **values: object) -> np.ndarray:
-        """The ``matrix`` as an array ``[n, n]``; without torch if weights are by a rule."""
-        if self.weighted or self.directed:
-            return self.matrix(n, weights=weights, **values).dense().numpy()
-        i, j, w, diagonal = weighted(n, self.pairs(n, **values), weights)
-        W = np.diag(diagonal)
-        W[i, j] = w
-        return W
 
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
