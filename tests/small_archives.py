@@ -19,7 +19,7 @@ from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verify
 from ngo.pipeline.archives.archive import Archive, collect_finished, write_archive
 from ngo.pipeline.archives.finished_runs import packed, read_run
-from ngo.pipeline.archives.verify import Made, made_run, where
+from ngo.pipeline.archives.verify import Made, made_run
 from ngo.pipeline.paths import RUNS, tidy_table
 
 THEORY = tidy_table("test", "theory_theory")
@@ -76,7 +76,7 @@ def members_in(folder: Path) -> dict[str, bytes]:
 def in_this_process(monkeypatch, folder: Path) -> None:
     """Runs are trained and cases are measured again in this process, once for each."""
     monkeypatch.setattr(theory, "KINDS", KINDS)
-    here = where(read_run(next(RUNS.iterdir())))
+    here = made_run(read_run(next(RUNS.iterdir()))).made_on
 
     def trained(spec, planned, root, threads, environment):
         assert not environment  # the same processor: one run decides

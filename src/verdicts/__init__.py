@@ -58,19 +58,10 @@ _PLACES = {
 }
 
 # The public modules; each says at its start what it is of.
-_MODULES = ["candidates", "claims", "cli", "files", "lazy", "printed_tables", "quantities"]
-_MODULES += [
-    "registration",
-    "registry",
-    "report",
-    "reproduction",
-    "run_values",
-    "scores",
-    "statistics",
-]
-_MODULES += ["table", "verdict_rows"]
+_MODULES = "candidates claims cli files lazy printed_tables quantities registration registry"
+_MODULES += " report reproduction run_values scores statistics table verdict_rows"
 
-__all__ = sorted([*_PLACES, *_MODULES])
+__all__ = sorted([*_PLACES, *_MODULES.split()])
 
 
 def __getattr__(name: str) -> object:

@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 
 from verdicts.lazy import pa, parquet, pd
-from verdicts.registry import UserError, check, in_a_line, one_of, printable
+from verdicts.registry import UserError, as_list, check, in_a_line, one_of, printable
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def mapping(key: str, value: Any) -> Mapping[Any, object]:
 
 def names(key: str, value: Any) -> tuple[str, ...]:
     """A name, or the names in a list."""
-    listed = value if isinstance(value, list) else [value]
+    listed = as_list(value)
     right = listed and all(isinstance(name, str) for name in listed)
     check(right, key, value, "it must be a name, or a list")
     return tuple(listed)

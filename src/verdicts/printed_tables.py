@@ -73,12 +73,9 @@ rounding=0.05, percent=False))
     plain = (re.sub(r"\s?×\s?10\^", "e", part or "nan").replace(",", "") for part in found.groups())
     value, percent, spread, bracket, percent_behind = plain
     digits, _, power = value.lower().partition("e")
-    read = Printed(
-        float(value),
-        float(bracket if spread == "nan" else spread),
-        float(f"0.5e{int(power or 0) - len(digits.partition('.')[2])}"),
-        "%" in percent + percent_behind,
-    )
+    rounding = float(f"0.5e{int(power or 0) - len(digits.partition('.')[2])}")
+    beside = float(bracket if spread == "nan" else spread)
+    read = Printed(float(value), beside, rounding, "%" in percent + percent_behind)
     return read if not any(map(math.isinf, read)) else None
 
 

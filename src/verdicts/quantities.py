@@ -44,8 +44,10 @@ COLUMNS = ("case", "measured", "limit", "met")
 Function = Callable[..., "Scores | pd.Series | pd.DataFrame"]
 F = TypeVar("F", bound=Function)
 Rows: TypeAlias = "pd.DataFrame"
+Values: TypeAlias = "pd.Series | np.ndarray"
 Columns = Sequence[Column]
 Terms = Sequence[Selection]
+Maybe = Selection | None
 OfTable: TypeAlias = "Callable[[pd.DataFrame], pd.DataFrame] | None"
 
 
@@ -154,11 +156,7 @@ def quantity(name: str, **properties: Any) -> Callable[[F], F]:
 
 
 def cases(
-    rows: Rows,
-    names: Sequence[str],
-    measured: pd.Series | np.ndarray,
-    limit: pd.Series | np.ndarray | float,
-    met: pd.Series | np.ndarray | None = None,
+    rows: Rows, names: Sequence[str], measured: Values, limit: Any, met: Values | None = None
 ) -> pd.DataFrame:
     """The columns ``case``, ``measured``, ``limit`` and ``met``; a case has the values ``names``.
 
@@ -184,6 +182,8 @@ POOLED = "pooled"
 
 OF_VALUE, LOG_RATIO = "that of the value", "log ratio"
 TERMS = "[{weight: 1, method: b}, {weight: -1, method: a}]"
+OF_THREE = "{of: {method: b}, than: {method: a}, to: {method: best}}"
+CHOSEN = "{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}"
 by_universe = partial(quantity, many_universes=True)
 
 
@@ -243,12 +243,7 @@ def _weighted(
     return combined(sides(rows, wheres, value, over, best=best), of, weights)
 
 
-@quantity(
-    "remaining_gap",
-    unit="share of the gap",
-    example="{of: {method: b}, than: {method: a}, to: {method: best}}",
-    ratio=True,
-)
+@quantity("remaining_gap", unit="share of the gap", example=OF_THREE, ratio=True)
 def remaining_gap(
     rows: Rows,
     of: Selection,
@@ -276,11 +271,7 @@ def remaining_gap(
     return Scores(both, [*part.sides, *whole.sides])
 
 
-@by_universe(
-    "best_difference",
-    unit=OF_VALUE,
-    example="{of: {method: b}, minus: {method: a}, choose: [lr], by: held_out}",
-)
+@by_universe("best_difference", unit=OF_VALUE, example=CHOSEN)
 def best_difference(
     rows: Rows,
     of: Selection,
@@ -364,7 +355,7 @@ def slope(
     return combined(found, logs if log else None, number=slopes)
 
 
-def _one_or_two(of: Selection | None, minus: Selection | None) -> list[Selection]:
+def _one_or_two(of: Maybe, minus: Maybe) -> list[Selection]:
     """What a side, or two of them, select; without ``of``, all rows."""
     return [of or {}, *([] if minus is None else [minus])]
 
@@ -433,11 +424,7 @@ def _over_tasks(found: Sequence[Side], number: Callable[[np.ndarray], np.ndarray
 
 @quantity("interquartile_mean", unit="that of the value", example="{over: [task], value: score}")
 def interquartile_mean(
-    rows: Rows,
-    over: Columns,
-    value: Value = "score",
-    of: Selection | None = None,
-    minus: Selection | None = None,
+    rows: Rows, over: Columns, value: Value = "score", of: Maybe = None, minus: Maybe = None
 ) -> Scores:
     """The mean of the middle half of each seed's values over the fields ``over``, its tasks.
 
@@ -451,13 +438,9 @@ def interquartile_mean(
     "performance_profile", unit="share of tasks", example="{above: 0.5, over: [task], value: score}"
 )
 def performance_profile(
-    rows: Rows,
-    above: float,
-    over: Columns,
-    value: Value = "score",
-    of: Selection | None = None,
-    minus: Selection | None = None,
-) -> Scores:
+    rows: Rows, above: float, over: Columns, value: Value = "score",
+    of: Maybe = None, minus: Maybe = None,
+) -> Scores:  # fmt: skip
     """The share of tasks (the fields ``over``) in which a seed's value is above a score.
 
     Its mean over seeds is the performance profile at that score (Agarwal et al. 2021). ``of`` and

@@ -8,7 +8,8 @@ import importlib
 import pkgutil
 import re
 import runpy
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -97,7 +98,7 @@ class UnknownName(UserError, KeyError):
     """The error of a registry for a name that it does not have."""
 
 
-class Registry(MutableMapping[str, T]):
+class Registry(UserDict[str, T]):
     """A dictionary of named entries. Looking up an unknown name raises a UserError.
 
     Entries register themselves when their module is imported. The first look imports ``modules``.
@@ -120,7 +121,7 @@ class Registry(MutableMapping[str, T]):
         self.versions: dict[str, int] = {}
 
     @property
-    def data(self) -> dict[str, T]:
+    def data(self) -> dict[str, T]:  # type: ignore[override]  # it is read from modules
         """All entries."""
         for name in self._ahead:  # a look of another thread waits for the same imports
             importlib.import_module(name)
@@ -135,25 +136,8 @@ class Registry(MutableMapping[str, T]):
         own = definition is not None and definition.__module__.startswith(self.modules)
         return self.known if own else self.data
 
-    def __getitem__(self, name: str) -> T:
-        if name not in self.data:
-            raise UnknownName(*unknown(self.kind, name, self).args)
-        return self.known[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.data
-
-    def __setitem__(self, name: str, entry: T) -> None:
-        self.data[name] = entry
-
-    def __delitem__(self, name: str) -> None:
-        del self.data[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.data)
-
-    def __len__(self) -> int:
-        return len(self.data)
+    def __missing__(self, name: str) -> T:
+        raise UnknownName(*unknown(self.kind, name, self).args)
 
     def add(
         self, name: str, entry: T, definition: Callable[..., object] | None = None, version: int = 1
@@ -185,6 +169,11 @@ def load_entries(name: str) -> None:
     package = importlib.import_module(name)
     for module in pkgutil.iter_modules(getattr(package, "__path__", ())):
         importlib.import_module(f"{name}.{module.name}")
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list itself, and the list of any other value."""
+    return value if isinstance(value, list) else [value]
 
 
 def in_a_line(error: BaseException) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from verdicts.files import content_of, opened, readable, regular_file
 from verdicts.lazy import compute, pa, pd, types
-from verdicts.registry import TableError, UserError, nearest, shown
+from verdicts.registry import TableError, UserError, as_list, nearest, shown
 
 #: Rows of a table: the value, values (a list) or range (``min``, ``max``) of each column.
 Selection = Annotated[Mapping[str, object], "rows"]
@@ -452,7 +452,7 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
         if not is_numeric_dtype(values):
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
-    listed = wanted if isinstance(wanted, list) else [wanted]
+    listed = as_list(wanted)
     given = [_truth_as_text(value) for value in listed if value is not None]
     if is_bool_dtype(values):
         met = values.isin([text == "True" for text in given if text in ("True", "False")])
@@ -503,8 +503,7 @@ def described(where: Selection) -> str:
 def _said(wanted: object) -> str:
     if isinstance(wanted, Mapping):
         return " ".join(f"{end} {limit}" for end, limit in wanted.items())
-    wanted = wanted if isinstance(wanted, list) else [wanted]
-    return " or ".join("none" if value is None else str(value) for value in wanted)
+    return " or ".join("none" if value is None else str(value) for value in as_list(wanted))
 
 
 def distinct(values: pd.Series) -> str:

@@ -141,7 +141,7 @@ def test_a_plugin_is_named_before_or_behind_the_command_and_gives_names(own_entr
 
 @cases(
     "content, message",
-    (None, "is not a Python file."),
+    (None, "does not exist."),
     ("x = ", "can't be imported: SyntaxError"),
     ("\n1 / 0", "can't be imported: ZeroDivisionError, line 2: division by zero"),
     ("from verdicts.registry import UserError\nraise UserError('no')", "bad.py': no"),

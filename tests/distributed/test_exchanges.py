@@ -70,19 +70,19 @@ def test_pulls_and_mixes_among_byzantine_are_those_of_one_process(attack, defenc
     """On a graph where liars have several neighbours, and with six processes each has its own."""
     run = Stepping("ngo", torch.tensor(start()), W, coupling=defence, gamma=GAMMA, **FIELDS).run
     alone, several = lying_networks(processes, attack, run)
-    X, coupling = torch.tensor(start()), COUPLINGS[defence]
+    X, step = torch.tensor(start()), partial(COUPLINGS[defence].step, gamma=GAMMA, run=run)
     parts = [X[each.local.start : each.local.stop].clone() for each in several]
     pushes = torch.tensor(start()).flip(0) / 10  # away from consensus
     for t in range(15):
         for network in (alone, *several):
             network.set_matrix(W)
         at = X + pushes
-        alone.pull(X, coupling, GAMMA, run, at=at if t % 2 else None)
+        alone.pull(X, step, at=at if t % 2 else None)
         alone.mix(X, 0.3)
         steps = []
         for each, part in zip(several, parts, strict=True):
             own_at = part + pushes[each.local.start : each.local.stop]
-            steps.append(partial(taken, each, part, coupling, run, own_at if t % 2 else None))
+            steps.append(partial(taken, each, part, step, own_at if t % 2 else None))
         together(*steps)
     found = torch.cat(parts)
     assert torch.isfinite(X).all()
@@ -91,9 +91,9 @@ def test_pulls_and_mixes_among_byzantine_are_those_of_one_process(attack, defenc
     assert sum(each.bytes_sent for each in several) == alone.bytes_sent
 
 
-def taken(network, part, coupling, run, at):
+def taken(network, part, step, at):
     """A pull and a mix of one process's rows, in place."""
-    network.pull(part, coupling, GAMMA, run, at=at)
+    network.pull(part, step, at=at)
     network.mix(part, 0.3)
 
 

@@ -64,10 +64,8 @@ def test_consensus_comes_by_the_corrected_times(sizes, rates):
     (n, d, seed), (u, p, gamma, scale) = sizes, rates
     W, X0, tol = random_weights(n, u, seed), scale * gaussian(n, d, seed), 1e-8
     V0 = float(synchronization_index(X0))
-    corrected, sharp = (
-        bounds.finite_time_bound(V0, W, p, gamma, form, V_end=tol * V0)
-        for form in ("corrected", "sharp")
-    )
+    forms = ("corrected", "sharp")
+    corrected, sharp = (bounds.finite_time_bound(V0, W, p, gamma, form) for form in forms)
     flow = integrate(X0, W, p, gamma, t_end=2 * sharp, tol=tol)
     assert flow.consensus_time <= sharp * (1 + 1e-3)
     assert sharp <= corrected

@@ -65,7 +65,7 @@ ITSELF.append(ITSELF)
     ("training", {10**5000: 1}, "^training: this int is too large"),
     ("seeds", ITSELF, r"^seeds(\[0\])+: it is nested more than 20 levels deep, or holds itse"),
     ("only", [[]], r"^only: \[\] is unknown; allowed: "),
-    ("plugins", ["x" * 5000 + ".py"], "^plugins: 'xxx.*… is not a Python file"),
+    ("plugins", ["x" * 5000 + ".py"], "^plugins: 'xxx.*… does not exist"),
     ("settings", {"a\nb": {}}, r"^settings: the name 'a\\nb' is not allowed; it must be of"),
     ("claims", "a\0b", r"^claims: 'a\\x00b' is not allowed; it must be a path"),
     ("training.fig2", {"x" * 5000: 1}, "^training.fig2: 'xxx.*… is unknown; allowed: sett"),

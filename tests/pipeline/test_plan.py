@@ -2,6 +2,7 @@ from itertools import product
 
 import pytest
 import yaml
+from cases import cases
 from shipped_plans import OF_UNIVERSES, TIERS, config_of, of_a_tier, plan_of, plan_of_tier, tiers
 
 from ngo.pipeline.config import read_config
@@ -111,9 +112,22 @@ def test_a_claim_names_figures_and_experiments_of_its_config(tmp_path):
 
 def test_a_measurement_has_the_commands_defaults_of_what_is_not_stated():
     config = config_of("demo")
-    config["spectra"] = {"mine": {"topology": ["ring"]}}
+    spectra = config["spectra"]
+    config["spectra"] = {**spectra, "mine": {"topology": ["ring"]}}
     planned = plan_of(config).measures["spectra"]["mine"]
     expected = {"topology": ["ring"], "workers": [4, 16, 36, 64], "u": 0.4, "draws": 200, "seed": 0}
     assert planned == expected  # the optional decay stays out
-    config["spectra"] = {"mine": {**planned, "workers": [4]}}
+    config["spectra"] = {**spectra, "mine": {**planned, "workers": [4]}}
     assert plan_of(config).measures["spectra"]["mine"] == {**planned, "workers": [4]}
+
+
+@cases(
+    "fact, value, message",
+    ("reads", "tabel1", r"figures\.fig4\.reads: 'tabel1' is unknown; .*Did you mean 'table1'"),
+    ("apart", ["topologi"], r"figures\.fig4\.apart: 'topologi' is unknown.*'topology'"),
+)
+def test_a_figure_of_an_unknown_table_or_field_is_refused_in_a_line(fact, value, message):
+    config = config_of("demo")
+    config["figures"]["fig4"][fact] = value
+    with pytest.raises(UserError, match=message):
+        plan_of(config)

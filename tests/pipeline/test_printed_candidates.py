@@ -16,7 +16,7 @@ from ngo.pipeline.emulator import Emulator, calibrated
 from verdicts import UserError, read_claims
 
 ROOT = paths.REPOSITORY
-NUMBERS = printed_numbers.on_numbers(ROOT / "config/reference/claims.yaml")
+NUMBERS = printed_numbers.on_numbers(read_claims(ROOT / "config/reference/claims.yaml"))
 
 
 @cache

@@ -219,7 +219,7 @@ def test_neighbours_rows_and_a_second_exchange_are_refused_in_virtual_time():
 def test_fit_names_a_method_that_fails_and_raises_a_callbacks_own_error():
     @method("sums", fields=("topology",))
     def sums(step):
-        step.network.pull(step.X[:2], step.coupling, 1.0, step.run)
+        step.network.pull(step.X[:2], step.coupling)
 
     text = told(method="sums")
     assert text.startswith("method 'sums' (test_exchange_trial.py, line ")

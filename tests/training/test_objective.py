@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_a_pull_is_that_of_the_definition_and_keeps_the_weighed_mean(
         network, ours = Network(), X.clone()
         network.worker_shares = w
         network.set_matrix(S)
-        network.pull(ours, each, 0.7, run)
+        network.pull(ours, partial(each.step, gamma=0.7, run=run))
         torch.testing.assert_close(ours, wanted, rtol=2e-5, atol=2e-5)
         torch.testing.assert_close(w @ ours.double(), w @ X.double(), rtol=0, atol=1e-6)
         assert network.messages == S.edges
@@ -196,10 +197,11 @@ def test_workers_away_and_failed_links_keep_the_weighed_mean() -> None:
     failures = Failures(n, 3, link_failure=0.5, absence=0.0)
     X = torch.randn(n, 20, generator=torch_stream(0, "test"))
     network, before = Network(), w @ X.double()
+    pull = partial(COUPLINGS["power"].step, gamma=1.0, run=resolve({"method": "ngo", "p": 0.8}))
     network.worker_shares = w
     for _ in range(5):
         network.set_matrix(failures.matrix(S, [2]))
-        network.pull(X, COUPLINGS["power"], 1.0, resolve({"method": "ngo", "p": 0.8}))
+        network.pull(X, pull)
         torch.testing.assert_close(w @ X.double(), before, rtol=0, atol=1e-6)
     network.set_matrix(S)
     assert network.mean(X).sub(before).abs().max() < 1e-6

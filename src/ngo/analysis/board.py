@@ -99,18 +99,13 @@ def compared_methods(setting: str, metrics: pd.DataFrame) -> pd.DataFrame:
 
     rows = []
     for name in METHODS:
-        choice = name in choices
-        rows.append(
-            {
-                **setting_facts(setting, runs),
-                **{"method": name, "measure": measure},
-                **estimates.get(name, NOT_RUN),
-                "best": name == best,
-                "within": name == best or (choice and bool(minus(name, best)["high"] >= 0)),
-                "beats_dsgd": choice and DSGD in estimates and bool(minus(name, DSGD)["low"] > 0),
-                "chosen": _chosen_values(chosen[name], choose) if name in chosen else "",
-            }
-        )
+        row = {**setting_facts(setting, runs), "method": name, "measure": measure}
+        choice, row = name in choices, row | estimates.get(name, NOT_RUN)
+        row |= {"best": name == best}
+        row |= {"within": name == best or (choice and bool(minus(name, best)["high"] >= 0))}
+        beats = choice and DSGD in estimates and bool(minus(name, DSGD)["low"] > 0)
+        told = _chosen_values(chosen[name], choose) if name in chosen else ""
+        rows.append(row | {"beats_dsgd": beats, "chosen": told})
     return pd.DataFrame(rows)
 
 

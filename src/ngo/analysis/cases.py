@@ -20,10 +20,9 @@ def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
 
     Their mean would mix two cases.
     """
-    return UserError(
-        f"runs are distinguished here by {', '.join(apart)} and seed alone, but there are "
-        f"{', '.join(runs)}; put runs that differ in other fields into another experiment."
-    )
+    told = f"runs are distinguished here by {', '.join(apart)} and seed alone"
+    advice = "put runs that differ in other fields into another experiment"
+    return UserError(f"{told}, but there are {', '.join(runs)}; {advice}.")
 
 
 #: The fields that tell cases apart first.

@@ -19,7 +19,7 @@ def _fixed_matrix(rows: Table) -> np.ndarray | None:
     run = rows.to_dict("records")[0]
     topology = TOPOLOGIES[run["topology"]]
     values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
-    return None if topology.varies else topology.dense(run["workers"], **values)
+    return None if topology.varies else topology.matrix(run["workers"], **values).dense().numpy()
 
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
 from math import factorial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -164,8 +164,7 @@ def interval(values: np.ndarray, name: str) -> dict[str, float]:
 # Correlation of the synchronization index V with a score, over runs and within seeds.
 
 
-@dataclass(frozen=True)
-class Pooled:
+class Pooled(NamedTuple):
     """A correlation within a seed, pooled over seeds as the mean of Fisher's z."""
 
     #: tanh of the mean z.
@@ -188,17 +187,12 @@ def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
     for seed, rows in ends[on_log_axis(ends, score)].groupby("seed"):
         log_V, values = np.log(rows["V"]), rows[score]
         r = pearson(log_V, values)[0]
-        straight = 1 - abs(r) < ROUNDING
-        records[seed] = {
-            "runs": len(rows),
-            "r": r,
-            "z": np.copysign(np.inf, r) if straight else np.arctanh(r),
-            "slope": r * values.std() / log_V.std() if np.isfinite(r) else np.nan,
-        }
+        z = np.copysign(np.inf, r) if 1 - abs(r) < ROUNDING else np.arctanh(r)
+        slope = r * values.std() / log_V.std() if np.isfinite(r) else np.nan
+        records[seed] = len(rows), r, z, slope
     index = pd.Index(sorted(ends["seed"].unique()), name="seed")
-    return pd.DataFrame.from_dict(
-        records, orient="index", columns=["runs", "r", "z", "slope"], dtype=float
-    ).reindex(index)
+    table = pd.DataFrame(records, ["runs", "r", "z", "slope"], dtype=float)
+    return table.T.reindex(index)
 
 
 def pooled_correlation(by_seed: pd.DataFrame) -> Pooled:
@@ -227,7 +221,7 @@ def correlations(ends: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         rows = rows[on_log_axis(rows)]
         log_V, accuracy = np.log(rows["V"]), rows["accuracy"]
         over_all = *pearson(log_V, accuracy), *spearman(log_V, accuracy)
-        within = astuple(pooled_correlation(within_seeds(rows, "accuracy")))
+        within = pooled_correlation(within_seeds(rows, "accuracy"))
         records.append((*keys, len(rows), *over_all, *within))
     return pd.DataFrame(records, columns=[*by, *names.split()])
 

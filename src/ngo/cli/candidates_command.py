@@ -37,8 +37,8 @@ def candidates(paper: str, table: str, dataset: str, archive: Path, plants: int,
     from verdicts.candidates import TITLE, write
 
     root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
-    file = root / paths.reference_folder(paper) / "claims.yaml"
-    numbers, claims = printed_numbers.on_numbers(file), read_claims(file)
+    claims = read_claims(root / paths.reference_folder(paper) / "claims.yaml")
+    numbers = printed_numbers.on_numbers(claims)
     config = read_config(root / at for at in dict.fromkeys([paths.CONFIG, paths.config_of(paper)]))
     of_paper = {k: e for k, e in config["unstated"].items() if e["paper"] == paper}
     known = sorted({made.short(claim.place) for claim in numbers.claims.values()})

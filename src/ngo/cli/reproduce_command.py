@@ -51,10 +51,11 @@ def reproduce(
         return
     one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
-    from verdicts import read_tables, reproduction
+    from verdicts import read_claims, read_tables, reproduction
 
     root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
-    claims = printed_numbers.on_numbers(root / paths.reference_folder(paper) / "claims.yaml")
+    file = root / paths.reference_folder(paper) / "claims.yaml"
+    claims = printed_numbers.on_numbers(read_claims(file))
     of_paper = paths.FIRST if paper == paths.NGO else paper
     if tier is None:
         archive = archive or paths.shipped_metrics(root).get(of_paper)

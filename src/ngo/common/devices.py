@@ -15,7 +15,7 @@ from typing import Any
 
 from ngo.common.files import try_lock
 from ngo.common.lazy import torch
-from verdicts.registry import UserError, in_a_line, unknown
+from verdicts.registry import UserError, in_a_line, one_of
 
 LOG = logging.getLogger("ngo")
 
@@ -40,13 +40,10 @@ def visible_gpus() -> list[str]:
 
 def check_device(device: str) -> None:
     """Raise a UserError for an unknown device. For ``gpu`` and the like, it suggests ``cuda``."""
-    if device in DEVICES:
-        return
-    if device.partition(":")[0].lower() in ("gpu", "cuda", "nvidia"):
-        raise UserError(
-            f"device: {device!r} is unknown; allowed: {', '.join(DEVICES)}. Did you mean 'cuda'?"
-        )
-    raise unknown("device", device, DEVICES)
+    if device.partition(":")[0].lower() in ("gpu", "cuda", "nvidia") and device not in DEVICES:
+        allowed = ", ".join(DEVICES)
+        raise UserError(f"device: {device!r} is unknown; allowed: {allowed}. Did you mean 'cuda'?")
+    one_of("device", device, DEVICES)
 
 
 def chosen(device: str) -> str:

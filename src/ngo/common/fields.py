@@ -292,12 +292,14 @@ def meant(name: object, known: Collection[str]) -> str:
 
 def unknown_field(key: str, name: object, known: Collection[str]) -> UserError:
     """The error for an unknown field of a run. The ``known`` are too many to list."""
-    return UserError(
-        f"{key}: {shown(name)} is unknown.{meant(name, known)} `ngo fields` lists all."
-    )
+    hint = meant(name, known)
+    return UserError(f"{key}: {shown(name)} is unknown.{hint} `ngo fields` lists all.")
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: The names of fields of a run.
+Names = tuple[str, ...]
 
 #: By the option's name: what ``fields.number``, ``whole``, ``choice`` or ``file`` returned.
 Options = Mapping[str, Any]
@@ -325,9 +327,8 @@ def declare(
         known = DECLARED.beside(function)
         field, owner = field_of(option), f"{kind}:{entry}"
         if field is None or (field.kind is str and field.names is None):
-            raise UserError(
-                f"option: {name!r} of {entry!r} is not declared; use number, whole, choice or file."
-            )
+            fault = "is not declared; use number, whole, choice or file"
+            raise UserError(f"option: {name!r} of {entry!r} {fault}.")
         optional = field.optional or field.default is not None
         field = dataclasses.replace(field, owners=(kind,), optional=optional)
         if DECLARED.definitions.get(name) == owner:
@@ -381,6 +382,5 @@ def limit_product(options: object, *names: str) -> None:
     values = [getattr(options, name) for name in names]
     size = math.prod(max(value) if isinstance(value, tuple) else value for value in values)
     if size > LARGEST_PRODUCT:
-        raise UserError(
-            f"{names[-1]}: {' × '.join(names)} is {size:,}; it must be {LARGEST_PRODUCT:,} or less."
-        )
+        wanted = f"it must be {LARGEST_PRODUCT:,} or less"
+        raise UserError(f"{names[-1]}: {' × '.join(names)} is {size:,}; {wanted}.")

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdicts.files import content_of, regular_file
+from verdicts.files import content_of, readable, regular_file
 from verdicts.registry import UserError, shown
 
 if TYPE_CHECKING:
@@ -47,10 +47,8 @@ def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
     A file of more than ``most`` bytes is refused too.
     """
     path = regular_file(check_path(path, key), key, most)
-    try:
+    with readable(path, key):
         path.open("rb").close()
-    except OSError as error:
-        raise UserError(f"{key}: {str(path)!r} can't be read: {error.strerror}.") from None
     return path
 
 
@@ -203,23 +201,18 @@ def try_lock(path: str | Path) -> FileLock | None:
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise UserError(f"{path}: it can't be locked: {error.strerror}") from None
-        LOG.warning(
-            "ngo: %s: this file system has no locks (%s); start one process at a time in this "
-            "folder.",
-            path,
-            error.strerror,
-        )
+        advice = "start one process at a time in this folder"
+        fault = f"this file system has no locks ({error.strerror})"
+        LOG.warning("ngo: %s: %s; %s.", path, fault, advice)
     return lock
 
 
 def exclusive_lock(path: str | Path) -> FileLock:
     """Acquire the lock file ``path``, as ``try_lock``; a UserError if another process holds it."""
     writable_folder(Path(path).parent)
-    lock = try_lock(path)
-    if lock is None:
-        raise UserError(
-            f"{path}: another process is working in this folder; wait for it, or stop it."
-        )
+    if (lock := try_lock(path)) is None:
+        fault = "another process is working in this folder"
+        raise UserError(f"{path}: {fault}; wait for it, or stop it.")
     return lock
 
 

@@ -61,7 +61,5 @@ def check_declared(path: Path, key: str, size: int) -> None:
     held = os.stat(path).st_size
     allowed = min(max(ALWAYS, RATIO * held), memory_limit())
     if size > allowed:
-        raise UserError(
-            f"{key}: {str(path)!r} has {held:,} bytes and declares a content of {shown(size)}; "
-            f"at most {allowed} are allowed."
-        )
+        fault = f"has {held:,} bytes and declares a content of {shown(size)}"
+        raise UserError(f"{key}: {str(path)!r} {fault}; at most {allowed} are allowed.")

@@ -56,12 +56,12 @@ def _load(path: Path, key: str) -> Plugin:
     name = PREFIX + path.stem
     if (known := _loaded.get(name)) is not None:
         if known.path != path.resolve():
-            raise UserError(
-                f"{key}: {str(path)!r} and {str(known.path)!r} have one name; rename one of them."
-            )
+            fault = f"{str(path)!r} and {str(known.path)!r} have one name"
+            raise UserError(f"{key}: {fault}; rename one of them.")
         return known
     if path.suffix not in (".py", ".yaml") or not os.path.isfile(path):
-        raise UserError(f"{key}: {shown(str(path))} is not a Python file.")
+        fault = "is not a Python file" if os.path.exists(path) else "does not exist"
+        raise UserError(f"{key}: {shown(str(path))} {fault}.")
     if path.suffix == ".py":
         _import(name, path, key)
     else:
@@ -87,10 +87,8 @@ def _import(name: str, path: Path, key: str) -> None:
             raise UserError(f"{key}: {str(path)!r}: {error}") from error
         lines = _lines_in(spec.origin, error)
         where = f", line {lines[-1]}" if lines else ""
-        raise UserError(
-            f"{key}: {str(path)!r} can't be imported: {type(error).__name__}{where}: "
-            f"{in_a_line(error)}"
-        ) from error
+        why = f"{type(error).__name__}{where}: {in_a_line(error)}"
+        raise UserError(f"{key}: {str(path)!r} can't be imported: {why}") from error
 
 
 def _lines_in(file: str, error: BaseException) -> list[int]:

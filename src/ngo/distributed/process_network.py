@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import torch
 
-from ngo.common.lazy import Run, Tensor
+from ngo.common.lazy import Tensor
 from ngo.distributed.rendezvous import Group
 from ngo.gossip.attack import Byzantine
-from ngo.gossip.exchange import Network, check_rows, relay
-from ngo.gossip.gossip_step import Coupling, linear_step, mix
+from ngo.gossip.exchange import Network, Pulls, check_rows, relay
+from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
 
@@ -95,13 +95,7 @@ class ProcessNetwork(Network):
             self._among_byzantine(step, rows, others, theirs, None)
 
     def pull(
-        self,
-        X: Tensor,
-        coupling: Coupling,
-        gamma: float,
-        run: Run,
-        at: Tensor | None = None,
-        theirs: Tensor | None = None,
+        self, X: Tensor, step: Pulls, at: Tensor | None = None, theirs: Tensor | None = None
     ) -> None:
         """The gossip step of the local rows, given the rows of the neighbours."""
         self.refuse_directed()
@@ -109,7 +103,7 @@ class ProcessNetwork(Network):
             others, theirs = self._exchange(X if at is None else at)
         else:
             others = self.elsewhere()
-        step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
+        step = partial(step, spread=self._spread)
         if self.byzantine is None:
             seen = None if at is None else torch.cat([at, theirs])
             X.copy_(step(torch.cat([X, theirs]), self.near(others), at=seen)[: len(X)])

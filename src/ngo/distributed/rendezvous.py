@@ -83,10 +83,9 @@ class Rendezvous:
         self.place, self.store, self.timeout = place, store, timeout
         self.me, self.size = place.me, place.size
         if self.ask("add", f"came/{self.me}", 1) > 1:
-            raise UserError(
-                f"RANK: another process has started as {self.me} of {self.size}; the processes "
-                f"must have different numbers, 0 to {self.size - 1}."
-            )
+            fault = f"another process has started as {self.me} of {self.size}"
+            wanted = f"the processes must have different numbers, 0 to {self.size - 1}"
+            raise UserError(f"RANK: {fault}; {wanted}.")
 
     def ask(self, operation: str, *arguments: object) -> Any:
         """The answer of the store; a UserError if there is none."""

@@ -156,13 +156,10 @@ class Byzantine:
         sources[reported] = W.n + len(lies) + rows
         apart = lied | reported
         more = len(lies) + len(honest)
-        among = MixingMatrix(
-            W.n + more,
-            torch.cat([i, sources[apart]]),
-            torch.cat([sources, i[apart]]),
-            torch.cat([W.weights, W.weights[apart]]),
-            torch.cat([W.diagonal, torch.ones(more).double()]),
-        )
+        ends = torch.cat([i, sources[apart]]), torch.cat([sources, i[apart]])
+        weights = torch.cat([W.weights, W.weights[apart]])
+        diagonal = torch.cat([W.diagonal, torch.ones(more).double()])
+        among = MixingMatrix(W.n + more, *ends, weights, diagonal)
         seen = torch.cat([seen, lies, seen[honest.to(seen.device)]])
         moved = seen if at is None else torch.cat([X, seen[W.n :]])
         return take(moved, among, seen)[: W.n]
@@ -174,13 +171,9 @@ class Byzantine:
             near = slice(int(W.starts[i]), int(W.starts[i + 1]))
             senders, weights = W.senders[near], W.weights[near]
             honest = senders < self._honest
-            messages = Messages(
-                rows[senders[~honest].to(rows.device)],
-                rows[i],
-                rows[senders[honest].to(rows.device)],
-                weights[honest].to(rows),
-                float(weights[~honest].sum()),
-                torch_stream(self._seed, f"lies {t}", i, rows.device),
-            )
+            truth, theirs = (rows[senders[of].to(rows.device)] for of in (~honest, honest))
+            known = theirs, weights[honest].to(rows), float(weights[~honest].sum())
+            stream = torch_stream(self._seed, f"lies {t}", i, rows.device)
+            messages = Messages(truth, rows[i], *known, stream)
             lies.append(self._attack.send(messages, self._run).expand_as(messages.truth))
         return torch.cat(lies) if lies else rows[:0]

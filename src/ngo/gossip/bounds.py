@@ -18,18 +18,12 @@ CYCLE_STEPS = 200
 
 
 def finite_time_bound(
-    V0: float,
-    W: Matrix,
-    p: float,
-    gamma: float = 1.0,
-    form: str = "corrected",
-    *,
-    V_end: float = 0.0,
+    V0: float, W: Matrix, p: float, gamma: float = 1.0, form: str = "corrected"
 ) -> float:
-    """T*: the time by which the system of Theorem 3.1 has V ≤ ``V_end``, from V(0) = ``V0``.
+    """T*: the time by which the system of Theorem 3.1 has V = 0, from V(0) = ``V0``.
 
-    T* = (V(0)^(1−p) − V_end^(1−p)) / ((1−p) c γ λ₂(L(B))^p), B = [W_ij^(1/p)] off the diagonal, for
-    p in [1/2, 1). ``form`` sets c:
+    T* = V(0)^(1−p) / ((1−p) c γ λ₂(L(B))^p), B = [W_ij^(1/p)] off the diagonal, for p in [1/2, 1).
+    ``form`` sets c:
 
     - ``paper``: c = 4, as printed. The proof loses a factor 1/2 when it symmetrises the double
       sum over i and j, so consensus can come later.
@@ -50,8 +44,7 @@ def finite_time_bound(
         return math.inf
     # dV/dt ≤ −c γ λ₂(L(B))^p V^p
     c = {"paper": 4.0, "corrected": 2.0**p, "sharp": 2.0}[form]
-    span = V0 ** (1 - p) - V_end ** (1 - p)
-    return span / ((1 - p) * c * gamma * connectivity**p)
+    return V0 ** (1 - p) / ((1 - p) * c * gamma * connectivity**p)
 
 
 def delay_limit(W: Matrix, gamma: float = 0.0) -> float:

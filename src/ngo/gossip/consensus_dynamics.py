@@ -161,17 +161,10 @@ def integrate(
         return state[-1] - t_end
 
     to_consensus.terminal = to_end.terminal = True  # type: ignore[attr-defined]  # for scipy
-    solution = solve_ivp(
-        velocity,
-        (0, np.inf),
-        np.concatenate([start / r0, [0, 0]]),
-        method="LSODA",
-        events=(to_consensus, to_end),
-        jac=jacobian,
-        rtol=ACCURACY,
-        atol=ACCURACY * SMOOTHED_SHARE,
-        dense_output=True,
-    )
+    start, events = np.concatenate([start / r0, [0, 0]]), (to_consensus, to_end)
+    error = {"rtol": ACCURACY, "atol": ACCURACY * SMOOTHED_SHARE}
+    how = {"method": "LSODA", "events": events, "jac": jacobian, "dense_output": True}
+    solution = solve_ivp(velocity, (0, np.inf), start, **how, **error)
     if not solution.success:
         raise RuntimeError(f"the solver failed at t = {solution.y[-1, -1]:g}: {solution.message}")
     path = solution.sol(np.linspace(0, solution.t[-1], samples))

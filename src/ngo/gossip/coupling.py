@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ngo.common.fields import Options, above, at_least, number, registers, whole, within
+from ngo.common.fields import Names, Options, above, at_least, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import COUPLINGS
 from ngo.gossip.gossip_step import (
@@ -34,29 +34,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 def coupling(
     name: str,
     *,
-    fields: tuple[str, ...] = (),
+    fields: Names = (),
     options: Options | None = None,
-    fast: Callable[..., Tensor | None] | None = None,
-    matching: bool = False,
-    whole: bool = False,
-    exact: Callable[..., Tensor | None] | None = None,
     version: int = 1,
+    whole: bool = False,
+    **facts: Any,
 ) -> Callable[[F], F]:
     """Register an elementwise pull under the name that configs and commands use.
 
     It must be odd in z: then the pulls at the two ends of an edge are opposite, and the mean of all
     workers is conserved. ``fields`` are the fields of a run that it reads; ``options`` are new
-    fields, which it adds. ``fast`` is a faster form of the whole step. With ``matching=True``,
-    which an implicit step needs, graphs other than matchings are refused. With ``whole=True`` the
-    function is the whole step, as ``Coupling.fast`` is, which moves each worker by all that it
-    receives; it need not conserve the mean.
-    ``exact`` is ``fast`` by differences of rows, for a ``fast`` that takes weighted sums of them.
-    ``version`` is raised when its results change.
+    fields, which it adds. With ``whole=True`` the function is the whole step, as ``Coupling.fast``
+    is, which moves each worker by all that it receives; it need not conserve the mean. ``version``
+    is raised when its results change.
+
+    ``facts`` are those of ``Coupling``: ``fast`` is a faster form of the whole step, and ``exact``
+    the same by differences of rows, for a ``fast`` that takes weighted sums of them. With
+    ``matching=True``, which an implicit step needs, graphs other than matchings are refused.
     """
 
     def entry(function: Any, declared: tuple[str, ...]) -> Coupling:
-        pull, step = (None, function) if whole else (function, fast)
-        return Coupling(pull, (*fields, *declared), step, matching, exact)
+        step = {"pull": None, "fast": function} if whole else {"pull": function}
+        return Coupling(fields=(*fields, *declared), **step, **facts)
 
     return registers(COUPLINGS, name, entry, options, version)
 

@@ -8,16 +8,19 @@ from functools import lru_cache, partial
 from typing import cast
 
 from ngo.common.devices import sent
-from ngo.common.lazy import Run, Tensor, torch
+from ngo.common.lazy import Tensor, torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.consensus_dynamics import synchronization_index, weighed_mean
-from ngo.gossip.gossip_step import Coupling, linear_step, mix
+from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.gossip_step import relayed_sums
 from ngo.native.threads import Map, fits, in_order
 from verdicts.registry import UserError
+
+#: ``Coupling.step`` with a γ and a run: ``(X, W, at=…, out=…, spread=…)`` → the rows after it.
+Pulls = Callable[..., Tensor]
 
 
 def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tensor]) -> Tensor:
@@ -171,29 +174,23 @@ class Network:
         self.count_edges(rows)
 
     def pull(
-        self,
-        X: Tensor,
-        coupling: Coupling,
-        gamma: float,
-        run: Run,
-        at: Tensor | None = None,
-        theirs: Tensor | None = None,
+        self, X: Tensor, step: Pulls, at: Tensor | None = None, theirs: Tensor | None = None
     ) -> None:
-        """Pull each row of ``X`` towards its neighbours' rows, in place (``Coupling.step``).
+        """Pull each row of ``X`` towards its neighbours' rows, in place, by a coupling's ``step``.
 
         Rows of ``at``, if it is given, are sent and compared instead of rows of ``X``. With
         ``theirs`` ``[l, d]``, the known rows of ``elsewhere``, nothing is sent.
         """
         check_rows(X, self.W.n)
         self.refuse_directed()
+        step = partial(step, spread=self._spread)
         if self.worker_shares is not None:
             pulls, seen = torch.zeros_like(X), X if at is None else at
-            coupling.step(pulls, self.W, gamma, run, at=seen, out=pulls, spread=self._spread)
+            step(pulls, self.W, at=seen, out=pulls)
             X += pulls / sent(len(X) * self.worker_shares, X.device).to(X.dtype)[:, None]
         elif self.byzantine is None:
-            coupling.step(X, self.W, gamma, run, at=at, out=X, spread=self._spread)
+            step(X, self.W, at=at, out=X)
         else:
-            step = partial(coupling.step, gamma=gamma, run=run, spread=self._spread)
             self._among_byzantine(step, X, at)
         if theirs is None:
             self.count_edges(X)
@@ -222,18 +219,14 @@ class Network:
     def refuse_directed(self) -> None:
         """Raise a UserError on a directed graph, on which no pull conserves the mean."""
         if self.directed:
-            raise UserError(
-                "topology: a pull needs an undirected graph; this one is directed, where a method "
-                "can only mix."
-            )
+            fault = "this one is directed, where a method can only mix"
+            raise UserError(f"topology: a pull needs an undirected graph; {fault}.")
 
     def refuse_byzantine(self) -> None:
         """Raise a UserError in a run with Byzantine workers: this exchange has no false rows."""
         if self.byzantine is not None:
-            raise UserError(
-                "attack: workers lie in pulls and mixes, and this method exchanges otherwise; it "
-                "must be none."
-            )
+            fault = "workers lie in pulls and mixes, and this method exchanges otherwise"
+            raise UserError(f"attack: {fault}; it must be none.")
 
     def count_edges(self, row: Tensor) -> None:
         """Count a message of one ``row`` along each edge."""

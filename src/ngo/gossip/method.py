@@ -12,7 +12,7 @@ from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from typing import Any
 
-from ngo.common.fields import Options, registers
+from ngo.common.fields import Names, Options, registers
 from ngo.common.lazy import Run
 from ngo.common.registries import COMPRESSIONS, METHODS
 from ngo.gossip.step import Step
@@ -93,12 +93,7 @@ STATED = tuple(fact.name for fact in dataclass_fields(Method)[3:])
 
 
 def method(
-    name: str,
-    *,
-    fields: tuple[str, ...] = (),
-    options: Options | None = None,
-    version: int = 1,
-    **facts: Any,
+    name: str, *, fields: Names = (), options: Options | None = None, version: int = 1, **facts: Any
 ) -> Callable[[Update], Update]:
     """Register a method under the name that configs and commands use (key ``method``).
 

@@ -211,11 +211,11 @@ WEIGHT_RULES.add(METROPOLIS, metropolis, metropolis)
 WEIGHT_RULES.add("uniform", uniform, uniform)
 
 
-def weighted(n: int, edges: Edges, rule: str = METROPOLIS) -> tuple[np.ndarray, ...]:
-    """The doubly stochastic matrix of undirected ``edges``, weighted by a rule; without torch.
+def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
+    """The doubly stochastic matrix of undirected ``edges``, weighted by a rule.
 
-    Receivers and senders ``[2e]``, in order, their weights, and the diagonal ``[n]``. Self-loops
-    are ignored. W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an edge keeps its own state.
+    Self-loops are ignored. W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an edge keeps its own
+    state.
     """
     i, j = _columns(n, edges, directed=False)
     degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
@@ -223,12 +223,8 @@ def weighted(n: int, edges: Edges, rule: str = METROPOLIS) -> tuple[np.ndarray, 
     order = order_by(n, senders, receivers)
     receivers, senders = receivers[order], senders[order]
     weights = WEIGHT_RULES[rule](1 / (1 + degrees), receivers, senders)
-    return receivers, senders, weights, 1 - np.bincount(receivers, weights, n)
-
-
-def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
-    """The matrix of ``weighted``."""
-    return MixingMatrix(n, *map(torch.from_numpy, weighted(n, edges, rule)))
+    entries = receivers, senders, weights, 1 - np.bincount(receivers, weights, n)
+    return MixingMatrix(n, *map(torch.from_numpy, entries))
 
 
 def mixing_matrix(graph: nx.Graph) -> Tensor:

@@ -20,7 +20,7 @@ from ngo.common.registries import (
 )
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import GENERATOR
-from verdicts.registry import UserError, unknown
+from verdicts.registry import UserError, check, unknown
 
 #: The fields that a schedule may change.
 CHANGEABLE = ("topology", "gamma", "v_threshold")
@@ -179,20 +179,15 @@ PHASES = {
 
 
 def _check(run: Any) -> None:
-    if run.third_phase < run.second_phase:
-        raise UserError(
-            f"third_phase: {run.third_phase:g} is before the second phase, which begins at "
-            f"{run.second_phase:g}; it must be {run.second_phase:g} or more."
-        )
-    if not any(_values(run, place) for place in ("second", "third")):
-        raise UserError(
-            "schedule: 'phases' changes nothing; give a value of the second or third phase, such "
-            "as second_gamma."
-        )
-    if run.third_phase == 1 and (late := _values(run, "third")):
-        raise UserError(
-            f"third_{next(iter(late))}: there is no third phase; third_phase must be below 1."
-        )
+    later = run.third_phase >= run.second_phase
+    told = f"the second phase begins at {run.second_phase:g}; the third must not be before it"
+    check(later, "third_phase", run.third_phase, told)
+    if not (late := _values(run, "third")) and not _values(run, "second"):
+        advice = "give a value of the second or third phase, such as second_gamma"
+        raise UserError(f"schedule: 'phases' changes nothing; {advice}.")
+    if run.third_phase == 1 and late:
+        fault = "there is no third phase; third_phase must be below 1"
+        raise UserError(f"third_{next(iter(late))}: {fault}.")
 
 
 @schedule("phases", options=PHASES, check=_check)

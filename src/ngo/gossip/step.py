@@ -12,7 +12,7 @@ from ngo.common.fields import Options, below, number, registers
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import LOCAL_RULES, ORDERS
 from ngo.gossip.compression import Codec
-from ngo.gossip.exchange import Network
+from ngo.gossip.exchange import Network, Pulls
 from ngo.gossip.gossip_step import Coupling
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.threads import Map, in_order
@@ -98,20 +98,21 @@ class Step:
         """
         elementwise(*chains, spread=self.spread)
 
-    def gossip(self, at: Tensor | None = None, theirs: Tensor | None = None) -> None:
+    def gossip(
+        self, at: Tensor | None = None, theirs: Tensor | None = None, gamma: float | None = None
+    ) -> None:
         """Pull each worker towards its neighbours: x_i += γ_t Σ_j W_ij φ(x_j − x_i).
 
         The differences are those of ``at`` ``[n, d]``, if it is given, instead of ``X``. With
-        ``theirs``, the ``copies`` of the matrix ``at``, nothing is sent.
+        ``theirs``, the ``copies`` of the matrix ``at``, nothing is sent. ``gamma`` is γ_t, if it is
+        another.
         """
-        self.network.pull(
-            self.X,
-            self.coupling,  # type: ignore[arg-type]  # without a coupling, pull is a UserError
-            self.gamma,
-            self.run,
-            at=at,
-            theirs=theirs,
-        )
+        step = self._pulls(self.coupling, self.gamma if gamma is None else gamma)
+        self.network.pull(self.X, step, at, theirs)
+
+    def _pulls(self, coupling: Any, gamma: float) -> Pulls:
+        """What ``network.pull`` takes; without a coupling, that is a UserError."""
+        return lambda X, W, **how: coupling.step(X, W, gamma, self.run, **how)
 
     def add_pulls(self, to: Tensor, at: Tensor) -> None:
         """Add the pulls γ_t Σ_j W_ij φ(y_j − y_i), y the rows of ``at`` ``[n, d]``, to ``to``.
@@ -120,13 +121,8 @@ class Step:
         also at p = 1, so that their sums go on adding up to 0. The difference of the models before
         and after ``gossip`` has rounding errors of the models, which would add up step by step.
         """
-        self.network.pull(
-            to,
-            self.coupling.by_differences(),  # type: ignore[union-attr]  # as in gossip
-            self.gamma,
-            self.run,
-            at=at,
-        )
+        exact = self.coupling.by_differences()  # type: ignore[union-attr]  # it has one
+        self.network.pull(to, self._pulls(exact, self.gamma), at)
 
     def send_compressed(self, x: Tensor, x_hat: Tensor, theirs: Tensor) -> None:
         """Send C(x − x̂) ``[n, d]``, compressed, along all edges, and add it to x̂.

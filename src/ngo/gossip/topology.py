@@ -22,7 +22,6 @@ from ngo.gossip.mixing_matrix import (
     mixing_of,
     outgoing_shares,
     simple,
-    weighted,
 )
 from verdicts.registry import UserError, in_a_line
 
@@ -110,15 +109,6 @@ class Topology:
             return outgoing_shares(n, edges)
         return mixing_of(n, edges, weights)
 
-    def dense(self, n: int, *, weights: str = METROPOLIS, **values: object) -> np.ndarray:
-        """The ``matrix`` as an array ``[n, n]``; without torch if weights are by a rule."""
-        if self.weighted or self.directed:
-            return self.matrix(n, weights=weights, **values).dense().numpy()
-        i, j, w, diagonal = weighted(n, self.pairs(n, **values), weights)
-        W = np.diag(diagonal)
-        W[i, j] = w
-        return W
-
     def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
         fact = self.facts.get(name)
         return self._call(name, fact, n, values) if callable(fact) else fact
@@ -185,7 +175,6 @@ def topology(
 
         @wraps(function)
         def graph(n: int, *given: object, **named: object) -> nx.Graph:
-
             if n < 2:
                 raise ValueError(f"a topology needs 2 workers or more, not {n}")
             built = nx.empty_graph(n, create_using=nx.DiGraph if directed else nx.Graph)
@@ -207,15 +196,13 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
         else:
             pairs = np.array([(int(i), int(j)) for i, j in edges], np.int64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError) as error:
-        raise UserError(
-            f"topology: {name!r} does not return pairs of workers: {in_a_line(error)}."
-        ) from error
+        fault = f"does not return pairs of workers: {in_a_line(error)}"
+        raise UserError(f"topology: {name!r} {fault}.") from error
     if pairs.size and not 0 <= pairs.min() <= pairs.max() < n:
         outside = pairs[((pairs < 0) | (pairs >= n)).any(1)]
         i, j = outside[0].tolist() if directed else sorted(outside[0].tolist())
-        raise UserError(
-            f"topology: {name!r} has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}."
-        )
+        fault = f"has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}"
+        raise UserError(f"topology: {name!r} {fault}.")
     return simple(n, pairs, directed=directed)
 
 
@@ -223,11 +210,9 @@ def check_undirected(names: Iterable[str]) -> None:
     """Raise a UserError for a directed topology, on which only linear gossip is defined."""
     for name in names:
         if TOPOLOGIES[name].directed:
-            undirected = sorted(other for other in TOPOLOGIES if not TOPOLOGIES[other].directed)
-            raise UserError(
-                f"topology: {name!r} is directed, where only p = 1 of coupling power is defined; "
-                f"allowed: {', '.join(undirected)}."
-            )
+            allowed = sorted(other for other in TOPOLOGIES if not TOPOLOGIES[other].directed)
+            fault = "is directed, where only p = 1 of coupling power is defined"
+            raise UserError(f"topology: {name!r} {fault}; allowed: {', '.join(allowed)}.")
 
 
 def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
@@ -252,10 +237,8 @@ def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], 
     edges = np.concatenate([topology.pairs(n, t=t, **dict(values)) for t in range(period)])
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
     components, labels = connected_components(graph, topology.directed, connection="strong")
-    if components == 1:
-        return
-    raise UserError(
-        f"topology: {topology.name!r} does not connect the {n} workers: there are no paths both "
-        f"ways between worker 0 and worker {(labels != labels[0]).argmax()}; if that is meant, "
-        f"register it with @ngo.topology('name', connected=False)."
-    )
+    if components > 1:
+        apart = f"between worker 0 and worker {(labels != labels[0]).argmax()}"
+        fault = f"does not connect the {n} workers: there are no paths both ways {apart}"
+        advice = "if that is meant, register it with @ngo.topology('name', connected=False)"
+        raise UserError(f"topology: {topology.name!r} {fault}; {advice}.")

@@ -155,9 +155,7 @@ def kept(models: Sequence[Path], data_root: Path) -> Iterator[Kept]:
 def drawn(options: Any, spec: RunSpec, data: Dataset, stream: str) -> tuple[Tensor, Tensor]:
     """Inputs and targets of ``samples`` training samples; a UserError if the data have fewer."""
     m = len(data.train_inputs)
-    if options.samples > m:
-        raise UserError(
-            f"samples: {options.samples} is more than {spec.dataset}'s {m} training samples."
-        )
+    wanted = f"{spec.dataset} has {m} training samples"
+    check(options.samples <= m, "samples", options.samples, wanted)
     chosen = torch.randperm(m, generator=torch_stream(options.seed, stream))[: options.samples]
     return data.train_inputs[chosen], data.train_targets[chosen]

@@ -96,13 +96,9 @@ def _run_rows(
         size = options.directions, len(loss.mean)
         directions = _unit(torch.randn(size, generator=generator, dtype=torch.float64))
         for radius in options.radius:
-            yield {
-                **facts,
-                **state,
-                "radius": float(radius),
-                "random_increase": loss.increase(radius * directions),
-                "workers_increase": loss.increase(radius * _unit(distances)),
-            }
+            row = {**facts, **state, "radius": float(radius)}
+            row |= {"random_increase": loss.increase(radius * directions)}
+            yield row | {"workers_increase": loss.increase(radius * _unit(distances))}
 
 
 class Loss:

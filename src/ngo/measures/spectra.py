@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -59,15 +60,7 @@ def spectral_table(options: SpectraOptions, topology: str, n: int) -> Table:
     gaps = [spectral_gap(W) for W in matrices]
     degrees = [W.edges / n for W in matrices]
     connected = [gap for gap in gaps if gap > CONNECTED]
-    facts = {
-        "topology": topology,
-        "u": options.u if entry.varies else float("nan"),
-        "n": n,
-        "draws": draws,
-        "degree": estimate(degrees).mean,
-        "spectral_gap": estimate(gaps).mean,
-        "spectral_gap_std": estimate(gaps).std,
-        "connected": len(connected) / draws,
-        "connected_gap": estimate(connected).mean if connected else float("nan"),
-    }
-    return pd.DataFrame([facts])
+    gap, u = estimate(gaps), options.u if entry.varies else math.nan
+    of_connected = estimate(connected).mean if connected else math.nan
+    row = topology, u, n, draws, estimate(degrees).mean, gap.mean, gap.std, len(connected) / draws
+    return pd.DataFrame([(*row, of_connected)], columns=COLUMNS)

@@ -19,14 +19,14 @@ import pandas as pd
 
 from ngo.analysis.universes import ACCURACY_OF
 from ngo.pipeline.emulator import Emulator, calibrated
-from ngo.pipeline.experiments import as_list, sample
+from ngo.pipeline.experiments import sample
 from ngo.pipeline.printed_numbers import by_number
 from verdicts import candidates as judge
 from verdicts import specification_curve
 from verdicts.candidates import SCALES, Candidates, Tried, weigh
 from verdicts.claims import ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
-from verdicts.registry import UserError
+from verdicts.registry import UserError, as_list
 from verdicts.report import Section, as_strings
 from verdicts.reproduction import text_of
 from verdicts.run_values import VALUES

@@ -19,7 +19,7 @@ from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts.claims import Claim, ClaimsFile, Gate, selections
 from verdicts.quantities import QUANTITIES, within
-from verdicts.registry import UserError, one_of, shown, unknown
+from verdicts.registry import UserError, as_list, one_of, shown, unknown
 from verdicts.run_values import Value, parsed
 from verdicts.table import Column
 
@@ -98,7 +98,7 @@ def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
         if within(Column, types[name]):
-            for column in value if isinstance(value, list) else [value]:
+            for column in as_list(value):
                 _check_column(place, column, tables)
         elif within(Value, types[name]):
             _check_number(place, value, tables)
@@ -114,7 +114,7 @@ def _check_rows(key: str, where: Mapping[str, object], tables: list[Table]) -> N
         place = f"{key}.{name}"
         if isinstance(wanted, Mapping):
             continue  # a range: its ends are numbers
-        for value in wanted if isinstance(wanted, list) else [wanted]:
+        for value in as_list(wanted):
             _check_value(place, name, value, tables)
 
 

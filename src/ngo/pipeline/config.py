@@ -207,22 +207,19 @@ _SEEDS = _list(_SEED, "a list of seeds, or their number", minimum=1, maximum=10*
 _SEEDS["type"] = ["array", "integer"]
 _CASES = _list(_MAPPING)
 #: See ``pipeline.paper_figures.Paper``.
-_PAPER = _mapping(
-    {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS, "claim": _TEXT}
-)
+_PAPER: Schema = {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS}
+_PAPER["claim"] = _TEXT
 _RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
-_TRAINING = _mapping(
-    {
-        "settings": _TEXTS,
-        "compare": _CASES,
-        "seeds?": {
-            **_SEEDS,
-            **{"type": ["array", "integer", "object"], "additionalProperties": _SEEDS},
-            "description": "a list of seeds, their number, or a mapping of settings to these",
-        },
-        "snapshots?": _list(_either(_SEED, _pattern(FINAL, repr(FINAL))), uniqueItems=True),
-    }
-)
+_TRAINING: Schema = {
+    "settings": _TEXTS,
+    "compare": _CASES,
+    "seeds?": {
+        **_SEEDS,
+        **{"type": ["array", "integer", "object"], "additionalProperties": _SEEDS},
+        "description": "a list of seeds, their number, or a mapping of settings to these",
+    },
+    "snapshots?": _list(_either(_SEED, _pattern(FINAL, repr(FINAL))), uniqueItems=True),
+}
 _INTERVAL = _mapping({"from": _NUMBER, "to": _NUMBER, "log?": _BOOLEAN})
 _VALUES = _either(_list({}, uniqueItems=True), _INTERVAL)
 #: See ``pipeline.experiments.sample``.
@@ -233,44 +230,38 @@ _SAMPLE: Schema = {
     "scale?": _named(_named(_named(_POSITIVE, True), True), True),
 }
 #: See ``pipeline.experiments``.
-_UNIVERSES = _mapping(
-    {
-        "settings": _TEXTS,
-        "compare": _CASES,
-        **_SAMPLE,
-        "seeds?": _whole(1, 10**4),
-        "evaluations?": _whole(1, 10**4),
-    }
-)
+_UNIVERSES: Schema = {
+    "settings": _TEXTS,
+    "compare": _CASES,
+    **_SAMPLE,
+    "seeds?": _whole(1, 10**4),
+    "evaluations?": _whole(1, 10**4),
+}
 #: See ``pipeline.candidates``.
-_UNSTATED = _mapping(
-    {
-        "paper": _ID,
-        "table": _ID,
-        "where?": _MAPPING,
-        "runs": _TEXTS,
-        "fixed?": _MAPPING,
-        **_SAMPLE,
-        "confirm?": _MAPPING,
-        "claims?": _named(_MAPPING, _NAME),
-    }
-)
+_UNSTATED: Schema = {
+    "paper": _ID,
+    "table": _ID,
+    "where?": _MAPPING,
+    "runs": _TEXTS,
+    "fixed?": _MAPPING,
+    **_SAMPLE,
+    "confirm?": _MAPPING,
+    "claims?": _named(_MAPPING, _NAME),
+}
 _FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
 #: See ``paper_figures.Artefact``.
-_FIGURE = _mapping(
-    {
-        "section": _TEXT,
-        "reads?": _either(_TEXT, _named(_TEXT)),
-        "figure?": _BOOLEAN,
-        "tables?": _list(_FILE, uniqueItems=True),
-        "reference?": _FILE,
-        "apart?": _TEXTS,
-        "values?": _named(_list(_NUMBER, "a list of 2", minItems=2, maxItems=2), _FILE),
-        "asks?": _list(_pattern("(network|claims)", "network or claims")),
-    }
-)
+_FIGURE: Schema = {
+    "section": _TEXT,
+    "reads?": _either(_TEXT, _named(_TEXT)),
+    "figure?": _BOOLEAN,
+    "tables?": _list(_FILE, uniqueItems=True),
+    "reference?": _FILE,
+    "apart?": _TEXTS,
+    "values?": _named(_list(_NUMBER, "a list of 2", minItems=2, maxItems=2), _FILE),
+    "asks?": _list(_pattern("(network|claims)", "network or claims")),
+}
 _CONFIG: Schema = {
-    "paper?": _PAPER,
+    "paper?": _mapping(_PAPER),
     "tier": _pattern("[a-z0-9_-]+", "a name of a-z, 0-9, _ and -"),
     "device": _TEXT,
     "threads": _whole(1, 1024),
@@ -284,11 +275,11 @@ _CONFIG: Schema = {
     "first_seed?": _SEED,
     "defaults?": _MAPPING,
     "settings": _named(_MAPPING, _NAME),
-    "training": _named(_TRAINING),
-    "universes?": _named(_UNIVERSES),
-    "unstated?": _named(_UNSTATED),
+    "training": _named(_mapping(_TRAINING)),
+    "universes?": _named(_mapping(_UNIVERSES)),
+    "unstated?": _named(_mapping(_UNSTATED)),
     "partitions": _named(_mapping({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named(_or_null(_FIGURE, "a mapping of keys to values, or null"), _FILE),
+    "figures?": _named(_or_null(_mapping(_FIGURE), "a mapping of keys to values, or null"), _FILE),
     "artefacts": _named(_named(_NUMBER, True)),
     "network?": _named(_MAPPING),
 }
@@ -308,12 +299,11 @@ def check_schema(config: Mapping) -> None:
         from_mapping(NetworkModel, network, f"network.{name}")
 
 
-def _is_number(_: object, value: object) -> bool:
-    return type(value) is int or (type(value) is float and math.isfinite(value))
-
-
 # By default, 2.0 is a whole number, and NaN is a number within all bounds.
-_NUMBERS = {"integer": lambda _, value: type(value) is int, "number": _is_number}
+_NUMBERS = {
+    "integer": lambda _, x: type(x) is int,
+    "number": lambda _, x: type(x) is int or (type(x) is float and math.isfinite(x)),
+}
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many(_NUMBERS)
 _Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 

@@ -44,10 +44,8 @@ class Emulator:
         kernel = _fitted(self.x[self.ends], self.y[self.ends], self.noise[self.ends])
         self.signal, self.white = kernel.k1, kernel.k2.noise_level
         of, self.group = rows.groupby(["group", "seed"]).ngroup(), rows["group"].to_numpy()
-        self.same = of.to_numpy()[:, None] == of.to_numpy()
-        every = np.arange(len(z))
-        self.part = max(PARTS, key=lambda part: self._use(part, every))
-        self._use(self.part, every)
+        self.same, self.kept = of.to_numpy()[:, None] == of.to_numpy(), np.arange(len(z))
+        self._solve(max(PARTS, key=self._solve))
         mean, sd = self._left_out()
         apart = self._apart(self.x[self.ends])
         apart[self.group[self.ends][:, None] == self.group[self.ends]] = np.inf
@@ -58,41 +56,38 @@ class Emulator:
 
     def without(self, group: int) -> Emulator:
         """The same without the runs of a group of candidates; what was fitted is kept."""
-        fewer = copy.copy(self)
-        fewer._use(self.part, np.flatnonzero(self.group != group))
+        fewer, lost = copy.copy(self), np.flatnonzero(self.group == group)
+        fewer.kept = kept = np.flatnonzero(self.group != group)
+        rest, both = self.inverse[np.ix_(kept, kept)], self.inverse[np.ix_(lost, kept)]
+        fewer.inverse = rest - both.T @ np.linalg.solve(self.inverse[np.ix_(lost, lost)], both)
+        fewer.solved = fewer.inverse @ self.y[kept]
         return fewer
 
     def predict(self, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The mean, its error and the spread between runs, each [rows], for rows of inputs."""
-        from scipy.linalg import solve_triangular
-
         x = self.encoded(rows)
         apart = self._apart(x)
         apart[:, ~np.isin(self.ends, self.kept)] = np.inf
         cross = self.signal(x, self.x[self.kept])
-        explained = (solve_triangular(self.lower, cross.T, lower=True) ** 2).sum(axis=0)
+        explained = (cross @ self.inverse * cross).sum(axis=1)
         error = np.sqrt(np.maximum(self.signal.k1.constant_value - explained, 1e-9))
         wider = self.factor * self.size * self._local(apart)
         mean = self.centre + self.size * (cross @ self.solved)
         return mean, error * wider, np.sqrt(self.white) * wider
 
-    def _use(self, part: float, kept: np.ndarray) -> float:
-        """Solve for the ``kept`` rows; returns the logarithm of their likelihood."""
-        from scipy.linalg import cho_solve
-
-        self.kept, square = kept, np.ix_(kept, kept)
-        noise = np.diag(self.noise[kept] + (1 - part) * self.white + 1e-9)
-        matrix = self.signal(self.x[kept]) + part * self.white * self.same[square] + noise
-        self.lower = np.linalg.cholesky(matrix)
-        self.solved = cho_solve((self.lower, True), self.y[kept])
-        return float(-self.y[kept] @ self.solved / 2 - np.log(np.diag(self.lower)).sum())
+    def _solve(self, part: float) -> float:
+        """Solve for all rows; returns the logarithm of their likelihood."""
+        noise = np.diag(self.noise + (1 - part) * self.white + 1e-9)
+        matrix = self.signal(self.x) + part * self.white * self.same + noise
+        self.inverse = np.linalg.inv(matrix)
+        self.solved = self.inverse @ self.y
+        return float(-self.y @ self.solved / 2 - np.linalg.slogdet(matrix)[1] / 2)
 
     def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
         """The mean and the sd of one more run, of each run's end, by the others' groups."""
-        inverse = np.linalg.inv(self.lower @ self.lower.T)
         mean, sd = np.empty_like(self.y), np.empty_like(self.y)
         for rows in self.rows.groupby("group").indices.values():
-            covariance = np.linalg.inv(inverse[np.ix_(rows, rows)])
+            covariance = np.linalg.inv(self.inverse[np.ix_(rows, rows)])
             mean[rows] = self.y[rows] - covariance @ self.solved[rows]
             sd[rows] = np.sqrt(np.diag(covariance))
         return mean[self.ends], sd[self.ends]

@@ -22,7 +22,7 @@ from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
 from ngo.common.fields import checked, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
-from verdicts.registry import UserError, one_of, shown, unknown
+from verdicts.registry import UserError, as_list, one_of, shown, unknown
 
 # The most runs of an experiment, or of all its universes; repeated ones count.
 MOST_RUNS = 100_000
@@ -132,11 +132,6 @@ def _seeds(given: int | list[int], first: int) -> Sequence[int]:
     return given
 
 
-def as_list(value: object) -> list:
-    """A list itself, and the list of any other value."""
-    return value if isinstance(value, list) else [value]
-
-
 def sampled_runs(
     name: str, config: Mapping, entry: Mapping
 ) -> tuple[dict[RunSpec, str], list[Universe]]:
@@ -227,7 +222,7 @@ def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
 def _check_value(key: str, name: str, given: list | dict) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
     if name == ACCURACY_OF:
-        for choice in given if isinstance(given, list) else [given]:
+        for choice in as_list(given):
             one_of(f"{key}.{name}", choice, ACCURACIES)
     elif name not in FIELDS or name == "seed":
         known = [ACCURACY_OF, *(field for field in FIELDS if field != "seed")]

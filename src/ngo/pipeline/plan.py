@@ -16,7 +16,7 @@ import ngo.analysis.quantities  # noqa: F401 (registers the quantities and value
 from ngo.analysis.cases import pooled
 from ngo.analysis.universes import Universe
 from ngo.common.devices import check_device
-from ngo.common.fields import fields_of
+from ngo.common.fields import fields_of, unknown_field
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline import paper_figures, paths
 from ngo.pipeline.claim_filters import check_filters, check_tables
@@ -24,11 +24,11 @@ from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
 from ngo.pipeline.paper_figures import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact, Paper, figures_of
 from ngo.training.run_folder import MODELS
-from ngo.training.spec import FINAL, RunSpec, own_entries
+from ngo.training.spec import FIELDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from verdicts import read_claims
 from verdicts.claims import ADDED, ClaimsFile
-from verdicts.registry import UserError
+from verdicts.registry import UserError, one_of
 
 #: The name of the tidy table of all runs.
 ALL = "runs"
@@ -267,8 +267,14 @@ def plan(config: Mapping) -> Plan:
             settings.setdefault(spec.id, setting)
     partitions = {name: _partitions(config, name) for name in config["partitions"]}
     defined = [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))]
+    tables = _tables(defined, whole["partitions"], whole)
     shown = paper_figures.figures(config, paper)
     for name, entry in shown.items():
+        stated = "reads" in config.get("figures", {}).get(name, ())
+        for read in [read for read in entry.reads.values() if stated and ANY not in read]:
+            one_of(f"figures.{name}.reads", read, tables)
+        for field in [field for field in entry.apart or () if field not in FIELDS]:
+            raise unknown_field(f"figures.{name}.apart", field, FIELDS)
         if entry.apart is not None:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
             _check_apart(f"partitions.{name}", partitions.get(name, {}).values(), entry.apart)
@@ -290,7 +296,7 @@ def plan(config: Mapping) -> Plan:
         figures=shown,
         values=dict(config["artefacts"]),
         network=dict(config.get("network", {})),
-        defined=_tables(defined, whole["partitions"], whole),
+        defined=tables,
         universes=universes,
     )
     if paper.name == paths.NGO and not {*planned.artefacts} & {*figures_of(paths.NGO)}:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.shipped_board import tables_of
-from verdicts import read_claims, seed_numbers
+from verdicts import seed_numbers
 from verdicts.claims import Claim, ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
 from verdicts.registry import UserError
@@ -22,13 +22,12 @@ from verdicts.reproduction import in_words, keys_of, text_of
 from verdicts.table import Selection, Tables, joined, selected
 
 
-def on_numbers(path: Path) -> ClaimsFile:
+def on_numbers(claims: ClaimsFile) -> ClaimsFile:
     """The claims of a file that have a printed number; a UserError if none has one."""
-    claims = read_claims(path)
     kept = {place.split(".cells.")[0].removesuffix(".paper") for place in claims.sources}
     named = {name: claim for name, claim in claims.claims.items() if f"claims.{name}" in kept}
     if not named:
-        raise UserError(f"claims: {str(path)!r} has no claim on a printed number (paper: file).")
+        raise UserError("claims: the file has no claim on a printed number (paper: file).")
     return replace(claims, claims=named)
 
 

@@ -56,10 +56,8 @@ def graph(name: str, n: int, u: float, seed: int) -> Tensor:
         W = mixing.at(t).dense()
         if nx.is_connected(nx.from_numpy_array(W.numpy())):
             return W
-    raise UserError(
-        f"u: {u!r} gave no connected {name} graph of {n} workers in {MAX_DRAWS} draws; it must be "
-        f"larger."
-    )
+    fault = f"gave no connected {name} graph of {n} workers in {MAX_DRAWS} draws"
+    raise UserError(f"u: {u!r} {fault}; it must be larger.")
 
 
 def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[Tensor]:

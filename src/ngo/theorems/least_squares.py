@@ -167,14 +167,8 @@ def sgd(
             X = X.mean(0, keepdim=True).expand_as(X)
         else:
             X = gossip_step(X.flatten(1), matrix, gamma, p).view(n, repeats, d)
-    worst = torch.stack(noise).amax((0, 2))
-    return Descent(
-        record,
-        torch.stack(gaps),
-        torch.stack(V),
-        float(worst.mean()),
-        float(torch.stack(squares).max()),
-    )
+    sigma2, G2 = float(torch.stack(noise).amax((0, 2)).mean()), float(torch.stack(squares).max())
+    return Descent(record, torch.stack(gaps), torch.stack(V), sigma2, G2)
 
 
 def problem(s: TheoryOptions, seed: int) -> LeastSquares:

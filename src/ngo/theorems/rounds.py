@@ -94,10 +94,9 @@ def chatter_floors(s: TheoryOptions) -> Rows:
         for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
             bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
             if 2 * bound * X0.numel() > MAX_NUMBERS:
-                raise UserError(
-                    f"floor_gamma: {gamma!r} takes {2 * bound:,.0f} rounds at p = {p!r} on {n} "
-                    f"workers in {dimension} dimensions; it must be larger."
-                )
+                fault = f"takes {2 * bound:,.0f} rounds at p = {p!r} on {n} workers"
+                fault += f" in {dimension} dimensions; it must be larger"
+                raise UserError(f"floor_gamma: {gamma!r} {fault}.")
             run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
             measured = float(run.V[-FLOOR_ROUNDS:].mean())
             predicted = bounds.chatter_V(gamma, W, p, dimension, starts.numpy())

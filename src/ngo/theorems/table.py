@@ -111,10 +111,9 @@ class TheoryOptions:
             limit_product(self, *names.split())
         check_undirected([*self.topologies, self.sgd_topology])
         if self.dimension > self.samples:
-            raise UserError(
-                f"dimension: {self.dimension} is more than a worker's {self.samples} samples, so "
-                f"that the solution is not unique; it must be {self.samples} or less."
-            )
+            fault = f"is more than a worker's {self.samples} samples: no solution is unique"
+            wanted = f"it must be {self.samples} or less"
+            raise UserError(f"dimension: {self.dimension} {fault}; {wanted}.")
 
 
 #: The topology of rows ``gaps`` on a random graph that is drawn in each step.

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
-from ngo.common.lazy import Run, Tensor, np, torch
+from ngo.common.lazy import Tensor, np, torch
 from ngo.common.registries import CONSTANT, METHODS
-from ngo.gossip.exchange import Network, check_rows
-from ngo.gossip.gossip_step import Coupling, mix
+from ngo.gossip.exchange import Network, Pulls, check_rows
+from ngo.gossip.gossip_step import mix
 from ngo.gossip.method import sent
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.threads import Map
@@ -47,19 +47,13 @@ class VersionNetwork(Network):
         self._now = None
 
     def pull(
-        self,
-        X: Tensor,
-        coupling: Coupling,
-        gamma: float,
-        run: Run,
-        at: Tensor | None = None,
-        theirs: Tensor | None = None,
+        self, X: Tensor, step: Pulls, at: Tensor | None = None, theirs: Tensor | None = None
     ) -> None:
         """Each row is pulled by the models that it uses. Those do not move."""
         self.refuse_directed()
         W, _, i, slots, weights = self._sent(X if at is None else at)
         if W is not None:
-            coupling.step(X, W, gamma, run, at=at, out=X, spread=self._spread)
+            step(X, W, at=at, out=X, spread=self._spread)
         elif len(i):
             used, places = slots.unique(return_inverse=True)
             k, i, j = len(X), i.cpu(), len(X) + places.cpu()
@@ -68,7 +62,7 @@ class VersionNetwork(Network):
             W = MixingMatrix(len(own), *ends, weights.repeat(2), own)
             theirs = self.slots[used]
             both, seen = torch.cat([X, theirs]), None if at is None else torch.cat([at, theirs])
-            X.copy_(coupling.step(both, W, gamma, run, at=seen, out=both, spread=self._spread)[:k])
+            X.copy_(step(both, W, at=seen, out=both, spread=self._spread)[:k])
 
     def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """R ← (1 − γ) R + γ S, with the sums S of own shares and of the messages used."""
@@ -125,11 +119,9 @@ class VersionNetwork(Network):
     index = send = swap = mean  # type: ignore[assignment]
 
     def _misses(self) -> UserError:
-        return UserError(
-            "clock: 'asynchronous' is not possible with a method that exchanges other than once "
-            "in a step, in every local_steps-th one; its declaration must not say "
-            "asynchronous=True."
-        )
+        fault = "a method that exchanges other than once in a step, in every local_steps-th one"
+        advice = "its declaration must not say asynchronous=True"
+        return UserError(f"clock: 'asynchronous' is not possible with {fault}; {advice}.")
 
 
 # The steps of all workers together that are computed between two known states, at most: with more,

@@ -11,7 +11,7 @@ from typing import Any
 
 from verdicts.files import mapping
 from verdicts.quantities import POOLED, QUANTITIES
-from verdicts.registry import one_of
+from verdicts.registry import as_list, one_of
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.planning import Plan
 from verdicts.statistics.setting_rules import spoken
@@ -225,6 +225,6 @@ def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]
     quantity = QUANTITIES[str(entry.quantity)]
     for name, value in quantity.given(Selection, entry.arguments, defaults=False):
         place = f"{key}.with.{name}"
-        for term in value if isinstance(value, list) else [value]:
+        for term in as_list(value):
             fields = mapping(place, term).items()
             yield place, {column: wanted for column, wanted in fields if column != "weight"}

@@ -20,7 +20,7 @@ from verdicts.claims.conditions import check_names, check_shares
 from verdicts.claims.expanded_entries import PrintedValue, Resolved, forms
 from verdicts.files import boolean, check_keys, mapping, names, number, read_mapping, text
 from verdicts.quantities import POOLED, QUANTITIES, Quantity
-from verdicts.registry import UserError, check, one_of, printable, shown, unknown
+from verdicts.registry import UserError, as_list, check, one_of, printable, shown, unknown
 from verdicts.run_values import Value
 from verdicts.statistics.evidence import RELATIONS, Expectation
 from verdicts.statistics.planning import Plan, checked_plan
@@ -253,7 +253,7 @@ def _check_argument(key: str, kind: object, value: object) -> None:
     if kind in (Sequence[Column], Sequence[Selection]):
         check(isinstance(value, list), key, value, f"it must be a list: [{shown(value)}]")
     if kind in (Selection, Sequence[Selection]):
-        for item in value if isinstance(value, list) else [value]:
+        for item in as_list(value):
             term = dict(mapping(key, item))
             if isinstance(value, list) and "weight" in term:
                 number(f"{key}.weight", term.pop("weight"))
@@ -289,7 +289,7 @@ def _where(key: str, value: object) -> Selection:
                 number(f"{place}.{end}", limit)
             continue
         check(wanted != [], place, wanted, "name at least one value")
-        for item in wanted if isinstance(wanted, list) else [wanted]:
+        for item in as_list(wanted):
             right = isinstance(item, None | str | int | float | date) and item == item
             check(right, place, item, "name a value, or a list")
     return selection

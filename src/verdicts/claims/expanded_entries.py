@@ -22,7 +22,7 @@ from verdicts.claims.claim import MARKS, alike
 from verdicts.files import content_of, mapping
 from verdicts.printed_tables import printed_number
 from verdicts.quantities import POOLED
-from verdicts.registry import UserError, check, in_a_line, one_of, shown
+from verdicts.registry import UserError, as_list, check, in_a_line, one_of, shown
 
 FOR_EACH = "for_each"
 
@@ -244,14 +244,10 @@ def forms(entries: Resolved) -> dict[str, str]:
     single = {id: found[id] for id, entry in claims.items() if entry.get("quantity") != POOLED}
     for id in found.keys() - single.keys():
         given = claims[id].get("with")
-        named = _listed(given.get("claims", ()) if isinstance(given, Mapping) else ())
+        named = as_list(given.get("claims", []) if isinstance(given, Mapping) else [])
         members = {member: single[member] for name in named for member in alike(str(name), single)}
         found[id] = _form({**claims[id], "with": members}, entries)
     return found
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
@@ -259,7 +255,7 @@ def _form(entry: Mapping[Any, object], entries: Resolved) -> str:
     content = {key: key in MARKS or value for key, value in deciding}
     if "gate" in entry:  # without the reason that is printed
         gates = {str(name): _without(gate, ("else",)) for name, gate in entries.gates.items()}
-        content["gate"] = [gates.get(str(name)) for name in _listed(entry["gate"])]
+        content["gate"] = [gates.get(str(name)) for name in as_list(entry["gate"])]
     plan = None if "universes" in entry else entries.looks  # universes are judged once
     if (looks := entry.get("looks", plan)) is not None:
         content["looks"] = looks

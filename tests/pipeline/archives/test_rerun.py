@@ -26,8 +26,8 @@ def by(step, factor=1.0, plus=0.0):
     return changed(V=V)
 
 
-def case(*values, where=None, **others):
-    return Made(pd.DataFrame({"x": values, **others}), where)
+def case(*values, made_on=None, **others):
+    return Made(pd.DataFrame({"x": values, **others}), made_on)
 
 
 @pytest.mark.parametrize("key", ["torch", "device", "instructions", "kernels"])
@@ -43,10 +43,10 @@ def test_bits_must_be_the_same_on_the_same_kind_of_processor_only(key):
     how, fault = compared(by(1, 1 + 1e-9), again)
     assert (how, fault[:12]) == ("bit for bit", "V at step 10")
     assert asked == [{}, {}]
-    near = dataclasses.replace(by(1, 1 + 1e-9), where=other.where)
+    near = dataclasses.replace(by(1, 1 + 1e-9), made_on=other.made_on)
     assert compared(near, again) == ("within two roundings", None)
     assert asked[-1]["NGO_MARCH"] == "none"
-    far = dataclasses.replace(by(1, 2.0), where=other.where)
+    far = dataclasses.replace(by(1, 2.0), made_on=other.made_on)
     assert compared(far, again)[1].startswith("V at step 10: ")
 
 

@@ -165,11 +165,11 @@ def test_a_run_and_a_case_are_made_again_in_processes_of_their_own(own, tmp_path
     with archived_plan(archive, trusted=False, tell=pytest.fail) as planned:
         again = train_again(planned.runs[run.id], planned, tmp_path, 1, {})
         assert again.table.equals(made_run(run).table)
-        assert again.where == made_run(run).where
+        assert again.made_on == made_run(run).made_on
         (spectra,) = (t for t in measured_tables(archive, planned)[0] if t.id == "spectra_own")
         rows = measure_again(spectra, 0, planned, {})
         assert rows.table.equals(spectra.made(0, None).table[list(rows.table)])
-        assert rows.where == again.where
+        assert rows.made_on == again.made_on
         with pytest.raises(UserError, match="^verify: spectra_own: topology ring, n 4: "):
             measure_again(spectra, 0, planned, {"PYTHONHOME": "/no such folder"})
 

@@ -40,7 +40,7 @@ def difference_at_bytes(
     the budget (``verdicts.scores.at_best``).
     """
     both = _either(rows, of, minus)
-    return _difference(both, "bytes_sent", of, minus, over, share, choose=choose)
+    return _difference(both, "bytes_sent", (of, minus), over, share, choose=choose)
 
 
 @quantity(
@@ -70,29 +70,23 @@ def difference_at_seconds(
     elif "virtual_seconds" not in both or both["virtual_seconds"].isna().any():
         raise UserError("network: give one; these runs have no virtual seconds (field clock).")
     cost = "virtual_seconds" if network is None else "seconds"
-    return _difference(both, cost, of, minus, over, share, value, choose=choose, by=by)
+    return _difference(both, cost, (of, minus), over, share, value, choose=choose, by=by)
 
 
-def _either(rows: Table, of: Selection, minus: Selection) -> Table:
+def _either(rows: Table, *sides: Selection) -> Table:
     """The evaluations of both sides' runs, each once."""
-    both = pd.concat([selected(rows, where) for where in (of, minus)])
+    both = pd.concat([selected(rows, where) for where in sides])
     return both.drop_duplicates(["run", "step"], ignore_index=True)
 
 
 def _difference(
-    both: Table,
-    cost: str,
-    of: Selection,
-    minus: Selection,
-    over: Sequence[Column],
-    share: float,
-    value: str = "accuracy",
-    **best: Any,
-) -> Scores:
+    both: Table, cost: str, sides: tuple[Selection, Selection], over: Sequence[Column],
+    share: float, value: str = "accuracy", **best: Any,
+) -> Scores:  # fmt: skip
     check(0 < share <= 1, "share", share, "it must be above 0, at most 1")
     one_of("value", value, COLUMNS)
     columns = [COLUMNS[value], *([best.get("by") or "holdout_accuracy"] if best["choose"] else [])]
     runs = at_equal(both, cost, columns, ["seed", *over], share)
     if best["choose"]:
-        return best_difference(runs, of, minus, over=over, value=value, **best)
-    return difference(runs, of, minus, value, over)
+        return best_difference(runs, *sides, over=over, value=value, **best)
+    return difference(runs, *sides, value, over)

@@ -164,7 +164,7 @@ def dsgd_ac(step: Step) -> None:
     if step.t >= start:
         gamma *= (step.lr / learning_rate(run, start, step.steps)) ** run.ac_power
     try:
-        step.network.pull(step.X, step.coupling, gamma, run)  # type: ignore[arg-type]
+        step.gossip(gamma=gamma)
     finally:  # the gradient counts even if the exchange fails
         step.descend()
 

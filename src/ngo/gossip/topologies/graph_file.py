@@ -26,10 +26,8 @@ def numbered(given: nx.Graph, what: str) -> nx.Graph:
     A one-line UserError, which begins with ``what``, for a graph with weights other than 1.
     """
     if any(weight not in (None, 1) for _, _, weight in given.edges.data("weight")):
-        raise UserError(
-            f"{what} has edges with weights, which are not used; remove them, or give the mixing "
-            f"matrix to fit."
-        )
+        advice = "remove them, or give the mixing matrix to fit"
+        raise UserError(f"{what} has edges with weights, which are not used; {advice}.")
     number = {node: k for k, node in enumerate(in_order(given))}
     kind = nx.DiGraph if given.is_directed() else nx.Graph
     graph = nx.empty_graph(len(number), create_using=kind)
@@ -83,10 +81,9 @@ def _edge_list(path: str, directed: bool) -> nx.Graph:
         del rows[: header and bool(more) == bool(rows[1][2][2])]
     for k, line, (*_, more) in rows:
         if more not in ("", "1", "1.0") and more[0] != "{":
-            raise UserError(
-                f"graph: {path!r}, line {k}: {shown(line)} is no edge; it must be two names, apart "
-                f"by a space, a tab, a comma or a semicolon, without a weight other than 1."
-            )
+            names = "two names, apart by a space, a tab, a comma or a semicolon"
+            wanted = f"it must be {names}, without a weight other than 1"
+            raise UserError(f"graph: {path!r}, line {k}: {shown(line)} is no edge; {wanted}.")
     edges = [f"{i} {j} {more * more.startswith('{')}" for *_, (i, j, more) in rows]
     return nx.parse_edgelist(edges, create_using=nx.DiGraph if directed else nx.Graph)
 
@@ -157,10 +154,8 @@ def _load(path: str, directed: bool, stamp: tuple[int, int]) -> nx.Graph:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(
-            f"graph: {path!r} can't be read as {ending}: {type(error).__name__}: "
-            f"{in_a_line(error)[:200]}."
-        ) from error
+        why = f"{type(error).__name__}: {in_a_line(error)[:200]}"
+        raise UserError(f"graph: {path!r} can't be read as {ending}: {why}.") from error
     if not len(graph):
         raise UserError(f"graph: {path!r} has no nodes; it must have one for each worker.")
     if graph.is_directed() != directed:

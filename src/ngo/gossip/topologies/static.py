@@ -10,7 +10,7 @@ from ngo.common.fields import at_least, choice, number, whole, within
 from ngo.common.lazy import np, nx
 from ngo.common.seeding import numpy_stream
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
-from verdicts.registry import Registry, UserError
+from verdicts.registry import Registry, UserError, check
 
 
 @topology("ring")
@@ -52,11 +52,8 @@ def complete(n: int) -> np.ndarray:
 def rows(n: int) -> int:
     """The largest divisor of n up to its root; a UserError for a prime n."""
     largest = next(r for r in range(isqrt(n), 0, -1) if n % r == 0)
-    if largest == 1:
-        raise UserError(
-            f"topology: 'torus' has rows and columns, so workers can't be {n}; "
-            f"{max(n + 1, 4)} is possible."
-        )
+    told = f"a torus has rows and columns; {max(n + 1, 4)} is possible"
+    check(largest > 1, "workers", n, told)
     return largest
 
 
@@ -74,12 +71,9 @@ def torus(n: int) -> Edges:
 
 def dimension(n: int) -> int:
     """log₂ n; a UserError if it is not a whole number."""
-    if n & (n - 1):
-        below = 1 << (n.bit_length() - 1)
-        raise UserError(
-            f"topology: a hypercube needs a power of 2, so workers can't be {n}; {below} and "
-            f"{2 * below} are possible."
-        )
+    below = 1 << (n.bit_length() - 1)
+    told = f"a hypercube needs a power of 2; {below} and {2 * below} are possible"
+    check(n == below, "workers", n, told)
     return n.bit_length() - 1
 
 
@@ -123,9 +117,8 @@ def connected(name: str, seed: int, draw: Callable[[object], nx.Graph]) -> Edges
         graph = draw(source)
         if nx.is_connected(graph):
             return list(graph.edges)
-    raise UserError(
-        f"topology: none of {DRAWS} draws of {name!r} is connected; it needs more edges."
-    )
+    fault = f"none of {DRAWS} draws of {name!r} is connected"
+    raise UserError(f"topology: {fault}; it needs more edges.")
 
 
 @topology("erdos_renyi")
@@ -141,11 +134,9 @@ DEGREE = {"degree": whole("neighbours of each worker", 4, at_least(1))}
 
 def check_degree(n: int, degree: int, least: int = 2) -> None:
     """A UserError unless n > 2 workers have a regular graph of this degree, ``least`` or more."""
-    if degree >= n or n * degree % 2 or (degree < least and n > 2):
-        raise UserError(
-            f"degree: {degree} is not possible for {n} workers; it must be below {n}, {least} or "
-            "more for more than 2 workers, and even for an odd number of them."
-        )
+    right = degree < n and n * degree % 2 == 0 and (degree >= least or n == 2)
+    parity = f"{least} or more for more than 2 workers, and even for an odd number of them"
+    check(right, "degree", degree, f"of {n} workers, it must be below {n}, {parity}")
 
 
 @topology("random_regular", options=DEGREE, check=lambda n, degree: check_degree(n, degree))
@@ -162,10 +153,8 @@ SMALL_WORLD = {
 
 def _near(n: int, near: int) -> None:
     """A UserError unless each of n workers can have ``near`` neighbours, half on each side."""
-    if near % 2 or near >= n:
-        raise UserError(
-            f"near: {near} is not possible for {n} workers; it must be even and below {n}."
-        )
+    told = f"of {n} workers, it must be even and below {n}"
+    check(near % 2 == 0 and near < n, "near", near, told)
 
 
 @topology("small_world", options=SMALL_WORLD, check=_near)

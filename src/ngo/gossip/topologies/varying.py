@@ -9,7 +9,7 @@ from ngo.common.lazy import Tensor, np, nx, torch
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topologies.static import DEGREE, check_degree, digits, dimension
 from ngo.gossip.topology import DRAWN_IN_FULL, Edges, topology
-from verdicts.registry import UserError
+from verdicts.registry import check
 
 
 @topology("random")
@@ -95,8 +95,7 @@ RECEIVERS = {"receivers": whole("workers to which each worker sends, s", 4, at_l
 
 def check_receivers(n: int, receivers: int) -> None:
     """A UserError unless a worker has so many others to send to."""
-    if receivers >= n:
-        raise UserError(f"receivers: {receivers} is not possible for {n} workers; at most {n - 1}.")
+    check(receivers < n, "receivers", receivers, f"of {n} workers, it must be {n - 1} or less")
 
 
 @topology("epidemic_out", directed=True, options=RECEIVERS, check=check_receivers)

@@ -30,14 +30,13 @@ from ngo.pipeline.archives import finished_runs, members
 from ngo.pipeline.archives.finished_runs import FinishedRun
 from ngo.pipeline.archives.members import Members
 from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
-from ngo.pipeline.experiments import as_list
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
 from ngo.training.run_folder import METRICS, RECORD
 from verdicts.files import content_of, table_in
 from verdicts.registration import read_registration, registration_path
-from verdicts.registry import UserError, one_of, shown
+from verdicts.registry import UserError, as_list, one_of, shown
 
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
@@ -156,13 +155,8 @@ def _collected(
 ) -> Members:
     """The ``configs``, ``data``, the workflow's files, ``runs``, and what describes them."""
     places = {paths.archived_name(path): path for path in configs}
-    described = {
-        "tier": planned.tier,
-        **about,
-        "configs": [name for name in places if name.endswith(".yaml")],
-        "runs": len(runs),
-        "ngo": ngo.__version__,
-    }
+    described = {"tier": planned.tier, **about, "configs": [n for n in places if n[-5:] == ".yaml"]}
+    described |= {"runs": len(runs), "ngo": ngo.__version__}
     rules = sorted(Path("workflow/rules").glob("*.smk"))
     read = [*map(Path, data), Path("Snakefile"), Path("workflow/Snakefile"), *rules]
     places |= {path.as_posix(): path for path in read} | named_members(planned)

@@ -168,7 +168,7 @@ def chosen(
 ) -> Iterator[Plan]:
     """The plan of ``configs``, the user's own; without any, of those in the archive.
 
-    The archive's plugins are imported only if they are ``trusted`` (see ``archive_plan``). The
+    The archive's plugins are imported only if they are ``trusted`` (see ``archived_plan``). The
     workflow needs the files that its configs name in this folder: a UserError unless they are here,
     as they are in the archive.
     """

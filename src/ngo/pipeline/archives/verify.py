@@ -65,12 +65,12 @@ class Made:
     """The results of a run or a case, in the archive or here."""
 
     table: pd.DataFrame
-    #: What the bits of its numbers depend on, besides its values and code; None if not known.
-    where: tuple | None
+    #: The processor and the ``BUILD``; None if they are not known.
+    made_on: tuple | None
     #: What else is said of a run.
     facts: Mapping[str, object] = field(default_factory=dict)
-    #: The test samples of a run; None for a case.
-    samples: int | None = None
+    #: The test samples of a run; 0 for a case.
+    samples: int = 0
 
 
 def compared(archived: Made, again: Callable[[Mapping[str, str]], Made]) -> tuple[str, str | None]:
@@ -80,7 +80,7 @@ def compared(archived: Made, again: Callable[[Mapping[str, str]], Made]) -> tupl
     """
     one = again({})
     fault = difference(archived, one)
-    if fault is None or archived.where == one.where:
+    if fault is None or archived.made_on == one.made_on:
         return "bit for bit", fault
     return "within two roundings", difference(archived, one, again(other_rounding(one)))
 
@@ -91,7 +91,8 @@ def other_rounding(made: Made) -> dict[str, str]:
     With our kernels in place of torch's operations or the other way round, and with narrower
     vectors in the libraries.
     """
-    wide, kernels = "AVX512" in (made.where or ()), (made.where or (None,))[-1]
+    *known, kernels = made.made_on or (None,)
+    wide = "AVX512" in known
     return {
         "NGO_MARCH": "none" if kernels else "native",
         "ATEN_CPU_CAPABILITY": "avx2" if wide else "default",
@@ -130,27 +131,24 @@ def difference(archived: Made, one: Made, two: Made | None = None) -> str | None
 
 def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
     """The allowed distance from the nearer of two roundings, by row, of the columns that round."""
-    scales, spreads = {}, {}
+    scales, of_run, numeric = {}, bool(one.samples), {*("f" if one.samples else "iuf")}
     for name, a in one.table.items():
-        b, kinds = two.table[name], "iuf" if one.samples is None else "f"
+        b = two.table[name]
         exact = name in EXACT or (a.dtype.kind != "f" and a.equals(b))
-        if exact or not {a.dtype.kind, b.dtype.kind} <= {*kinds}:
+        if exact or not {a.dtype.kind, b.dtype.kind} <= numeric:
             continue
         size = np.fmax(a.abs(), b.abs()).to_numpy(float)
-        small, least = SMALL_IN_RUNS, RUN_SHARE
-        if one.samples is None:
-            small = SMALL * np.max(size[np.isfinite(size)], initial=0.0) + SMALL**2
-            least = CASE_SHARE
-        elif "accuracy" in name:
+        small = SMALL * np.max(size[np.isfinite(size)], initial=0.0) + SMALL**2
+        small, least = (SMALL_IN_RUNS, RUN_SHARE) if of_run else (small, CASE_SHARE)
+        if of_run and "accuracy" in name:
             size, least = np.ones(len(a)), TEST_SAMPLES / one.samples
         apart = ((a - b).abs().to_numpy() / np.where(size > 0, size, 1))[size > small]
-        spreads[name] = float(np.max(apart[np.isfinite(apart)], initial=0.0))
-        scales[name] = size, small, least
-    if one.samples is not None:
-        spreads = dict.fromkeys(spreads, max(spreads.values(), default=0.0))
+        spread = float(np.max(apart[np.isfinite(apart)], initial=0.0))
+        scales[name] = size, small, least, spread
+    widest = max((spread for *_, spread in scales.values()), default=0.0) if of_run else 0.0
     return {
-        name: np.where(np.isfinite(size), max(MULTIPLE * spreads[name], least) * size + small, 0.0)
-        for name, (size, small, least) in scales.items()
+        name: np.where(np.isfinite(size), max(MULTIPLE * max(own, widest), least) * size + small, 0)
+        for name, (size, small, least, own) in scales.items()
     }
 
 
@@ -169,7 +167,7 @@ def _other_shape(archived: Made, again: Made) -> str | None:
 
 
 # What the bits of numbers depend on, besides values, code and the processor.
-KIND = ("torch", "device", "instructions", "kernels")
+BUILD = ("torch", "device", "instructions", "kernels")
 
 
 @dataclass(frozen=True)
@@ -191,10 +189,10 @@ class Measured:
         facts = ", ".join(f"{name} {value}" for name, value in self.cases[number].facts.items())
         return f"{self.id}: {facts}" if facts else self.id
 
-    def made(self, number: int, where: tuple | None) -> Made:
-        """The archive's rows of a case, measured there."""
+    def made(self, number: int, made_on: tuple | None) -> Made:
+        """The archive's rows of a case."""
         rows = self.table[meeting(self.table, self.cases[number].facts)]
-        return Made(rows.reset_index(drop=True), where)
+        return Made(rows.reset_index(drop=True), made_on)
 
     def fault(self) -> str | None:
         """The first row that belongs to no case; None if there is none."""
@@ -204,10 +202,10 @@ class Measured:
         return "it has rows of a case that the config lacks" if (known == 0).any() else None
 
 
-def meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
+def meeting(rows: pd.DataFrame, conditions: Selection) -> pd.Series:
     """Whether each row meets the conditions; one on an absent column counts as met."""
     met = pd.Series(True, index=rows.index)
-    for column, wanted in where.items():
+    for column, wanted in conditions.items():
         if column in rows:
             met &= matches(rows[column], wanted)
     return met
@@ -215,12 +213,8 @@ def meeting(rows: pd.DataFrame, where: Selection) -> pd.Series:
 
 def made_run(run: FinishedRun) -> Made:
     """The results of a finished run."""
-    return Made(pd.DataFrame(run.columns), where(run), run.facts, run.about["test_samples"])
-
-
-def where(run: FinishedRun) -> tuple:
-    """The kind of processor that made a run."""
-    return (run.record.get("processor"), *map(run.about.get, KIND))
+    made_on = run.record.get("processor"), *map(run.about.get, BUILD)
+    return Made(pd.DataFrame(run.columns), made_on, run.facts, run.about["test_samples"])
 
 
 def train_again(
@@ -357,7 +351,7 @@ class Verification:
         measured, self.unchecked_tables = measured_tables(archive, planned)
         self._faults = {table.id: table.fault() for table in measured}
         self.measured = {table.id: table for table in measured if self._faults[table.id] is None}
-        kinds = {where(run) for run in self.runs.values()}
+        kinds = {made_run(run).made_on for run in self.runs.values()}
         self._made_on = kinds.pop() if len(kinds) == 1 else None
 
     def without_training(self) -> Iterator[Check]:
@@ -477,7 +471,7 @@ def _other_final(run: FinishedRun) -> str | None:
 
 
 def _main(out: str) -> None:
-    """Measure the case that standard input names, and print where."""
+    """Measure the case that standard input names, and print what it was made on."""
     plugins, kind, name, options, number = json.load(sys.stdin)
     load(plugins)
     entry = MEASUREMENTS[kind]
@@ -486,7 +480,7 @@ def _main(out: str) -> None:
     from ngo.training import run_folder
 
     here = run_folder.kind("cpu")
-    print(json.dumps([run_folder.processor(), *(here[name] for name in KIND)]))
+    print(json.dumps([run_folder.processor(), *(here[name] for name in BUILD)]))
 
 
 if __name__ == "__main__":
