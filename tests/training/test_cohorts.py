@@ -354,7 +354,7 @@ def test_no_tensor_has_the_population_s_size_times_d(line: dict) -> None:
             loss=lambda o, y: (o - y).square().mean(1),
             **how,
         )
-    assert run.metrics["step"].iloc[-1] == 20
+    assert run.metrics["step"].iloc[-1] == 10
     assert 2 * n * 5 <= sizes.largest < n * d / 4
 
 
