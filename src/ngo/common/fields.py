@@ -230,6 +230,7 @@ USUAL = {
     "workers": ("n_workers", "num_workers", "n_nodes", "num_nodes", "n_clients", "num_clients"),
     "outer_lr": ("server_lr",),
     "outer_momentum": ("server_momentum",),
+    "participants": ("clients_per_round", "n_participants", "num_participants", "cohort_size"),
     "epochs": ("n_epochs", "num_epochs"),
     "method": ("algorithm",),
     "local_rule": ("optimizer",),
@@ -254,7 +255,7 @@ _ELSEWHERE = {
     "gt dsgt": "Here it is gradient_tracking",
     "rounds num_rounds n_rounds": "Here it is epochs; a round is local_steps steps",
     "local_epochs num_local_epochs": "Here it is local_steps: epochs · samples / batch_size",
-    "fraction fraction_fit participation": "It is not there; absence is a chance for each step",
+    "fraction fraction_fit participation": "Here it is participants, a number of workers",
 }
 ELSEWHERE = {word: told for words, told in _ELSEWHERE.items() for word in words.split()}
 

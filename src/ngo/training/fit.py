@@ -274,7 +274,8 @@ def fit(
         list of edges (i, j) or a networkx graph, whose nodes in order are the workers, and
         ``partition`` a list with the indices of each worker's samples. ``objective`` is what each
         worker counts for: ``workers``, all the same; ``samples``, as many as it has; or a list with
-        a number for each.
+        a number for each. With ``participants``, a server draws so many workers for each round of
+        ``local_steps`` steps. The others cost nothing, and have no ``models``.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step, with a checkpoint in ``out``: Interrupted is raised, a KeyboardInterrupt
