@@ -39,10 +39,9 @@ class CohortStepper(Stepper):
     def __init__(self, spec: RunSpec, problem: Problem, **how: Any) -> None:
         self._run, self._problem = spec, problem
         self._every = spec.local_steps or 1  # steps of a round
-        # By worker, made when it is first drawn; of dropout, the states that differ from a new one.
+        # By worker, since it was first drawn: its batches, and its streams that have drawn.
         self._batches: dict[int, BatchStream] = {}
-        self._changes: dict[int, torch.Generator] = {}
-        self._dropout: dict[int, torch.Tensor] = {}
+        self._drew: dict[str, dict[int, torch.Tensor]] = {"dropout": {}, "augmentation": {}}
         self._memory: set[str] = set()  # the names of the local rule's matrices
         first = self._drawn(0)
         own = replace(problem, **self._owned(first))
@@ -70,33 +69,28 @@ class CohortStepper(Stepper):
         return {"parts": [self._problem.parts[i] for i in workers], "shares": w}
 
     def _seat(self, workers: Sequence[int]) -> None:
-        """Give the rows to these ``workers``, with all streams but those of dropout."""
-        seed, owned = self._run.seed, self._owned(workers)
+        """Give the rows to these ``workers``, with their batches."""
+        run, owned = self._run, self._owned(workers)
         for i, part in zip(workers, owned["parts"], strict=True):
             if i not in self._batches:
-                batches = torch_stream(seed, "batches", i)
-                self._batches[i] = BatchStream(part, self._run.batch_size, batches)
-                if self.batches.augment:
-                    self._changes[i] = torch_stream(seed, "augmentation", i)
+                stream = torch_stream(run.seed, "batches", i)
+                self._batches[i] = BatchStream(part, run.batch_size, stream)
         self.workers, self.batches.streams = workers, [self._batches[i] for i in workers]
-        if self.batches.augment:
-            self.batches.changes = self._streams["changes"] = [self._changes[i] for i in workers]
         self.population.shares = self.network.worker_shares = owned["shares"]
 
     def _begin(self) -> None:
         """Draw who takes part in the next round, and start them from the server's model."""
-        generators = self.population.generators
         self.batches.put_back()
-
-        def first(i: int) -> torch.Tensor:
-            return torch_stream(self._run.seed, "dropout", i, generators[0].device).get_state()
-
-        for i, generator in zip(self.workers, generators, strict=True):
-            if not torch.equal(state := generator.get_state(), first(i)):
-                self._dropout[i] = state
-        self._seat(self._drawn(self.t // self._every))
-        for i, generator in zip(self.workers, generators, strict=True):
-            generator.set_state(self._dropout[i] if i in self._dropout else first(i))
+        before, now = self.workers, self._drawn(self.t // self._every)
+        self._seat(now)
+        rows = {"dropout": self.population.generators, "augmentation": self.batches.changes}
+        for name, drew in self._drew.items():
+            new = partial(torch_stream, self._run.seed, name, device=rows[name][0].device)
+            for i, row in zip(before, rows[name], strict=True):
+                if not torch.equal(state := row.get_state(), new(i).get_state()):
+                    drew[i] = state
+            for i, row in zip(now, rows[name], strict=True):
+                row.set_state(drew[i] if i in drew else new(i).get_state())
         for name in self._memory:
             self.matrices.pop(name, None)
         self.population.restart()
@@ -134,18 +128,15 @@ class CohortStepper(Stepper):
             "workers": list(self.workers),
             "memory": sorted(self._memory),
             "batches_of": {i: stream.state_dict() for i, stream in self._batches.items()},
-            "changes_of": {i: stream.get_state() for i, stream in self._changes.items()},
-            "dropout_of": self._dropout,
+            "drew": self._drew,
         }
 
     def load_state_dict(self, state: State) -> None:
         """Restore from ``state``, which was made with the same backend."""
-        self._memory, self._dropout = set(state["memory"]), state["dropout_of"]
+        self._memory, self._drew = set(state["memory"]), state["drew"]
         self._seat(list(state["batches_of"]))
         for i, stream in self._batches.items():
             stream.load_state_dict(state["batches_of"][i])
-        for i, change in self._changes.items():
-            change.set_state(state["changes_of"][i])
         self._seat(state["workers"])
         super().load_state_dict(state)
 
