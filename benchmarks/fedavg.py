@@ -1,6 +1,6 @@
 """Is FedAvg what a loop in plain PyTorch gives: accuracy by round, 10 of 100 clients, on MNIST?
 
-The setting is that of McMahan et al. (2017): two classes a client, 5 local epochs, batches of 10,
+The setting is that of McMahan et al. (2017): two classes a client, 5 local epochs, batches of 50,
 their network 2NN. The loop has the same clients, initial model, cohorts and orders of samples.
 """
 
@@ -17,7 +17,7 @@ import ngo
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.data.loading import load
 
-CLIENTS, M, E, LR = 100, 10, 5, 0.1
+CLIENTS, M, E, B, LR, ROUNDS = 100, 10, 5, 50, 0.1, 30
 
 
 def network() -> nn.Module:
@@ -64,12 +64,12 @@ def loop(server, train, test, parts, b: int, rounds: int, seed: int) -> list[flo
 def main() -> None:
     """Print the mean accuracies of the seeds by round, and how far a pair is apart at most."""
     args = options(__doc__)
-    torch.set_num_threads(1)  # the fastest for batches of 10
+    torch.set_num_threads(1)  # the fastest for small batches
     data = load("digits" if args.quick else "mnist", Path(os.environ.get("NGO_DATA", "data")))
     train = data.train_inputs / 255, data.train_targets
     test = data.test_inputs / 255, data.test_targets
-    share, seeds, rounds = len(train[1]) // CLIENTS, (0, 1, 2), 2 if args.quick else 30
-    b, found, rows = min(10, share), [], []
+    share, seeds, rounds = len(train[1]) // CLIENTS, (0, 1, 2), 2 if args.quick else ROUNDS
+    b, found, rows = min(B, share), [], []
     for seed in seeds[:1] if args.quick else seeds:
         torch.manual_seed(seed)
         server, parts = network(), shards(train[1], seed)
@@ -82,7 +82,7 @@ def main() -> None:
         by_loop = loop(server, train, test, parts, b, rounds, seed)
         found.append([run.metrics["consensus_accuracy"], by_loop])
     (ours, plain), apart = np.mean(found, 0), np.ptp(found, 1).max(0)
-    for k in (1, 2, 5, 10, 15, 20, 25, 30):
+    for k in (1, 2, 3, 5, 10, 15, 20, 25, 30):
         if k <= rounds:
             rows.append({"round": k, "ngo": ours[k], "loop": plain[k], "apart": apart[k]})
     show(rows)
