@@ -45,12 +45,14 @@ TABLES = {
     "consensus": "| graph | n | d | way | ms | of a copy's | GB/s |",
     "many_workers": "| n | way | ms | of ngo's |",
     "startup": "| command | seconds |",
+    "cohorts": "| way | ms | of 100 users's | MB | of 100 users' MB |",
+    "fedavg": "| round | ngo | loop | apart |",
     "gpu_check": "| what | case | is |",
 }
 
 
 # Each takes ten seconds or more.
-LONG = ("training_step", "many_workers", "startup", "gpu_check")
+LONG = ("training_step", "many_workers", "startup", "cohorts", "fedavg", "gpu_check")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,10 @@ def test_a_mistake_in_a_mapping_is_named(values, message):
 def test_words_of_other_frameworks_are_told_what_they_are_here():
     assert usual("num_clients", FIELDS) == ["workers"]
     assert usual("dirichlet_alpha", FIELDS) == ["beta"]
-    for word, part in (("rounds", "Here it is epochs;"), ("fraction-fit", "It is not there;")):
+    for word, part in (
+        ("rounds", "Here it is epochs;"),
+        ("fraction-fit", "Here it is participants"),
+    ):
         assert part in fields.meant(word, FIELDS)
     for name in ("FedAvg", "fedprox", "SCAFFOLD", "sgp"):
         line = mistake_of(fields.checked, "method", name, FIELDS["method"])

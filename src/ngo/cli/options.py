@@ -113,7 +113,7 @@ COMMAND = "Files, processes and devices"
 #: The fields of a run in each section. Others are where the first of their owners is.
 SECTIONS = {
     "Data and task": ("dataset", "model", "task", "augmentation", "partition", "holdout"),
-    "Workers and graph": ("workers", "objective", "topology", "weights"),
+    "Workers and graph": ("workers", "participants", "objective", "topology", "weights"),
     "Method and gossip": ("method",),
     "Local steps": (
         *("local_rule", "lr", "lr_schedule", "warmup", "weight_decay", "batch_size"),

@@ -230,6 +230,7 @@ USUAL = {
     "workers": ("n_workers", "num_workers", "n_nodes", "num_nodes", "n_clients", "num_clients"),
     "outer_lr": ("server_lr",),
     "outer_momentum": ("server_momentum",),
+    "participants": ("clients_per_round", "n_participants", "num_participants", "cohort_size"),
     "epochs": ("n_epochs", "num_epochs"),
     "method": ("algorithm",),
     "local_rule": ("optimizer",),
@@ -258,8 +259,8 @@ _ELSEWHERE = {
     "gt dsgt": "Here it is gradient_tracking",
     "rounds num_rounds n_rounds": "Here it is epochs; a round is local_steps steps",
     "local_epochs num_local_epochs": "Here it is local_steps: epochs · samples / batch_size",
-    "fraction fraction_fit participation participants clients_per_round": (
-        "It is not there; absence is a chance for each step"
+    "fraction fraction_fit participation clients_per_round": (
+        "Here it is participants, a number of workers"
     ),
     "slowmo": f"It is not there, but in examples/plugins; nearest is {_SERVER}",
     "fedper fedrep fedbn": "It is not there; a method of your own can send a part of the model",

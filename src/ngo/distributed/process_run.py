@@ -138,6 +138,9 @@ def check(spec: RunSpec, out: Path, processes: int) -> None:
     if spec.clock != "steps":
         fault = "is simulated time, and the workers of a distributed run have real time"
         raise UserError(f"clock: {spec.clock!r} {fault}; it must be steps.")
+    if spec.participants:
+        fault = "is not possible in a distributed run, whose processes keep their workers"
+        raise UserError(f"participants: {spec.participants} {fault}; it must be 0.")
     if spec.objective != EQUAL:
         fault = "is not possible in a distributed run, where workers count equally"
         raise UserError(f"objective: {spec.objective!r} {fault}; it must be {EQUAL}.")

@@ -210,6 +210,8 @@ class Population:
 
         self.modules = Modules(worker, n)
         self.runs = 1  # whose workers they are
+        #: Whether the consensus model is a server's: what ``average`` last made of it.
+        self.by_server = False
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest, self.shares = honest, shares
@@ -231,12 +233,17 @@ class Population:
     def state_dict(self) -> dict[str, torch.Tensor]:
         """What training changes: parameters, buffers, and the state of dropout's streams."""
         streams = torch.stack([generator.get_state() for generator in self.generators])
-        return {"X": self.X, "buffers": self.buffers, "counts": self.counts, "streams": streams}
+        return {**self._rows(), "streams": streams}
+
+    def _rows(self) -> dict[str, torch.Tensor]:
+        server = {"server": self._consensus_row, "server_counts": self._consensus_counts}
+        rows = {"X": self.X, "buffers": self.buffers, "counts": self.counts}
+        return rows | (server if self.by_server else {})
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
-        for name in ("X", "buffers", "counts"):
-            getattr(self, name).copy_(state[name])
+        for name, rows in self._rows().items():
+            rows.copy_(state[name])
         for generator, stream in zip(self.generators, state["streams"], strict=True):
             generator.set_state(stream.clone())  # set_state ignores where a view starts
 
@@ -274,7 +281,9 @@ class Population:
         """
         consensus = self.consensus()
         matrices = self.honest, self.buffers[: self._honest], self.counts[: self._honest]
-        agree = all(bool((rows[0] == rows).all()) for rows in matrices)
+        agree = all(
+            bool((row == rows).all()) for row, rows in zip(self._own(), matrices, strict=True)
+        )
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
         if self.chain is not None:
@@ -344,10 +353,9 @@ class Population:
 
         None if vmap fails on the module, the loss or the score, or needs too much memory.
         """
-        own = (*self._consensus_row.split([self.d, self.buffers.shape[1]]), self._consensus_counts)
         matrices = [
             torch.cat([row[None], rows[list(apart)]])
-            for row, rows in zip(own, (self.X, self.buffers, self.counts), strict=True)
+            for row, rows in zip(self._own(), (self.X, self.buffers, self.counts), strict=True)
         ]
 
         def sums(chunks: Chunks, wanted: torch.Tensor, *named: Named) -> torch.Tensor:
@@ -373,10 +381,24 @@ class Population:
 
     def consensus(self) -> nn.Module:
         """The consensus model, in memory that its next one takes."""
+        if not self.by_server:
+            self.average()
+        return self._consensus
+
+    def average(self) -> None:
+        """Make the consensus model anew, of the workers."""
         buffers = self.buffers[: self._honest]
         self._consensus_row.copy_(torch.cat([self.consensus_model(), self._mean(buffers)]))
         self._consensus_counts.copy_(self.counts[: self._honest].amax(0))
-        return self._consensus
+
+    def restart(self) -> None:
+        """Make all workers the consensus model."""
+        for row, rows in zip(self._own(), (self.X, self.buffers, self.counts), strict=True):
+            rows.copy_(row.expand_as(rows))
+
+    def _own(self) -> tuple[torch.Tensor, ...]:
+        """The consensus model's row of ``X``, ``buffers`` and ``counts``."""
+        return *self._consensus_row.split([self.d, self.buffers.shape[1]]), self._consensus_counts
 
     def states(self) -> dict[int, Named]:
         """Copies of each worker's parameters and buffers, by name; no modules are made for them.

@@ -125,7 +125,7 @@ class Batches:
         if self.members:
             self.drawn = torch.cat([member._indices() for member in self.members])
         elif self.workers is not None:
-            self._put_back()
+            self.put_back()
             drawn = torch.stack([next(self.streams[i]) for i in self.workers])
             self.drawn = sent(drawn, self.data.train_inputs.device)
         else:
@@ -147,7 +147,8 @@ class Batches:
         drawn = torch.stack([stream.take(count) for stream in streams], 1)
         self._ahead = list(sent(drawn, self.data.train_inputs.device).unbind()[::-1])
 
-    def _put_back(self) -> None:
+    def put_back(self) -> None:
+        """Give the streams back what is drawn ahead of the next step."""
         if self._ahead:
             samples = torch.stack(self._ahead[::-1], 1).flatten(1).cpu()
             for stream, own in zip(self.streams, samples, strict=True):
@@ -156,7 +157,7 @@ class Batches:
 
     def state_dict(self) -> list[dict[str, torch.Tensor]]:
         """The state of each stream."""
-        self._put_back()
+        self.put_back()
         return [stream.state_dict() for stream in self.streams]
 
     def load_state_dict(self, states: Sequence[dict[str, torch.Tensor]]) -> None:

@@ -99,12 +99,19 @@ class RunState:
         """A copy of the module with the mean of the workers' parameters, in eval mode."""
         return like(self._module, copies(tensors(self._current().population.consensus())))
 
+    @property
+    def workers(self) -> Sequence[int]:
+        """The workers whose models there are: all, or the ``participants`` of the last step."""
+        return self._current().stepper.workers
+
     def worker(self, i: int) -> nn.Module:
-        """A copy of the module of worker ``i``, in eval mode."""
+        """A copy of the module of worker ``i``, one of ``workers``, in eval mode."""
+        if i not in (there := self.workers):
+            words = f"{', '.join(map(str, there))} in this round"
+            words = f"0 to {len(there) - 1}" if isinstance(there, range) else words
+            raise UserError(f"worker: {i!r} is not a worker; they are {words}.")
         modules = self._current().population.modules
-        if not isinstance(i, int) or not 0 <= i < len(modules):
-            raise UserError(f"worker: {i!r} is not a worker; they are 0 to {len(modules) - 1}.")
-        return like(self._module, copies(tensors(modules[i])))
+        return like(self._module, copies(tensors(modules[there.index(i)])))
 
     def _current(self) -> Training:
         if self._training.step != self.step:
@@ -136,7 +143,8 @@ class Fit(Result):
     #: the data have the same id.
     metrics: pd.DataFrame
     #: The module of each worker: of the user's class, in eval mode, made at its first use. Modules
-    #: share no tensors. They are pickled as a list.
+    #: share no tensors. They are pickled as a list. With ``participants``, those of the last round,
+    #: before their exchange; ``consensus`` is the server's model then.
     models: Sequence[nn.Module]
     #: The module with the mean of the workers' parameters and float buffers; int64 buffers, such as
     #: batch normalization's number of batches, are the workers' maximum.
@@ -161,7 +169,7 @@ class Fit(Result):
             of += f", accuracy {mean_model:.1%} (workers {mean:.1%}, the worst {worst:.1%})"
         of += f", V {last['V']:.3g}, {last['bytes_sent'] / 1e6:,.4g} MB sent"
         of += ", diverged" * bool(last["diverged"])
-        return f"Fit({self.spec.id}: {len(self.models)} workers, {of})"
+        return f"Fit({self.spec.id}: {self.spec.workers} workers, {of})"
 
     @property
     def _score(self) -> str:
@@ -267,7 +275,8 @@ def fit(
         list of edges (i, j) or a networkx graph, whose nodes in order are the workers, and
         ``partition`` a list with the indices of each worker's samples. ``objective`` is what each
         worker counts for: ``workers``, all the same; ``samples``, as many as it has; or a list with
-        a number for each.
+        a number for each. With ``participants``, a server draws so many workers for each round of
+        ``local_steps`` steps. The others cost nothing, and have no ``models``.
 
     A run that diverges ends at its next evaluation, with a RuntimeWarning. Ctrl-C ends the run
     after the current step, with a checkpoint in ``out``: Interrupted is raised, a KeyboardInterrupt

@@ -38,11 +38,12 @@ from verdicts.registry import UserError
 Report = Callable[[Evaluation], None]
 Progress = Callable[[int], None]
 
-#: By the run's clock; a module is imported when a run asks for it.
+#: By the run's clock, or of cohorts; a module is imported when a run asks for it.
 STEPPERS = {
     "steps": "ngo.training.stepper:Stepper",
     "waiting": "ngo.virtual.waiting_stepper:WaitingStepper",
     "asynchronous": "ngo.virtual.asynchronous_stepper:AsynchronousStepper",
+    "cohorts": "ngo.training.cohort_stepper:CohortStepper",
 }
 
 
@@ -53,7 +54,8 @@ def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: A
     """
     if spec.clock == "asynchronous":
         how["stops"] = stops
-    stepper: Stepper = resolve_name(STEPPERS[spec.clock])(spec, problem, **how)
+    name = "cohorts" if spec.stepping < spec.workers else spec.clock
+    stepper: Stepper = resolve_name(STEPPERS[name])(spec, problem, **how)
     return stepper
 
 
@@ -237,7 +239,8 @@ class Training:
             population.task, population.chain = task, chain
         if problem.own_tests:
             own = [
-                population.evaluate(*problem.own_tests[i], workers=[i]) for i in problem.evaluated
+                population.evaluate(*problem.own_tests[self.stepper.workers[k]], workers=[k])
+                for k in problem.evaluated
             ]
             columns = {"own_loss": [x for of in own for x in of.worker_losses]}
             if task.score is not None:

@@ -77,6 +77,12 @@ class RunSpec:
     holdout: float = number("share of the training set that is held out and evaluated", 0.0, _SHARE)
     augmentation: str = choice("random changes of the training images", "none", optional=True)
     workers: int = whole("number of workers n", 10, _COUNT)
+    participants: int = whole(
+        "workers that take part, drawn anew for each exchange by a server; 0: all",
+        0,
+        _FROM_ZERO,
+        optional=True,
+    )
     objective: str = choice("what each worker counts for", EQUAL, optional=True)
     topology: str | None = choice("communication graph of workers", "ring", **_METHOD)
     u: float | None = number(
@@ -191,9 +197,14 @@ class RunSpec:
         return round(self.epochs * self.owned)
 
     @property
+    def stepping(self) -> int:
+        """The number of workers that step together."""
+        return self.participants or self.workers
+
+    @property
     def honest(self) -> int:
-        """The number of honest workers: the first ones."""
-        return self.workers - (self.liars or 0)
+        """The number of honest workers of these: the first ones."""
+        return self.stepping - (self.liars or 0)
 
     @property
     def evaluated(self) -> int:
@@ -213,8 +224,8 @@ class RunSpec:
 
     @property
     def per_step(self) -> int:
-        """The samples of a step of all workers together."""
-        return self.workers * self.batch_size
+        """The samples of a step of all workers together that take it."""
+        return self.stepping * self.batch_size
 
     def steps(self, owned: int) -> int:
         """The number of steps, if all workers own ``owned`` samples together."""

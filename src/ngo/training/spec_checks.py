@@ -25,6 +25,7 @@ from ngo.common.registries import (
     MODELS,
     PARTITIONS,
     REFUSED,
+    SAME,
     SCHEDULES,
     TOPOLOGIES,
 )
@@ -59,12 +60,40 @@ def _undeclared(key: str, entry: str, arguments: Iterable[str]) -> object:
     )
 
 
+#: What a run with ``participants`` has, where its method reads the field: after an exchange, a
+#: worker has the server's model.
+SERVED = {
+    **{"topology": "complete", "weights": METROPOLIS, "schedule": CONSTANT, "gamma": 1.0},
+    **{"gamma_decay": 0.0, "coupling": "power", "p": 1.0, "link_failure": 0.0, "absence": 0.0},
+    **{"initialization": SAME, "attack": HONEST, "clock": "steps"},
+}
+
+
+def _mistakes_of_participants(spec: RunSpec, entry: Method) -> Iterator[object]:
+    if not (m := spec.participants):
+        return
+    yield m > spec.workers and (
+        f"participants: {m} is more than the {spec.workers} workers; at most {spec.workers}."
+    )
+    yield "participants" not in entry.fields and (
+        f"participants: {m} is not possible with method {spec.method!r}, whose workers keep their "
+        f"own models; absence is the probability that one is away in a step there. Methods with a "
+        f"server: {_readers(METHODS, 'participants')}."
+    )
+    for name, simple in SERVED.items():
+        yield (value := getattr(spec, name)) not in (None, simple) and (
+            f"participants: {m} is not possible with {name} {in_words(value)}, since the next ones "
+            f"start from a server's model; {name} must be {in_words(simple)}."
+        )
+
+
 def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Iterator[object]:
     """The message of each mistake in values that have to go together, or a false value."""
     method, data = f"method {spec.method!r}", f"dataset {spec.dataset!r}"
     alone, among = spec.clock == "asynchronous", "with clock 'asynchronous'"
     rule, shape = PARTITIONS[spec.partition], source.input_shape
     n, kept = spec.workers, spec.kept(source.train_samples)
+    yield from _mistakes_of_participants(spec, entry)
     yield (entry.decentralized and n < 2) and (
         f"workers: {n} is too few for {method}; it must be 2 or more (1 is allowed "
         f"with method {names_of(METHODS, lambda other: not other.decentralized)})."
@@ -277,6 +306,9 @@ def _check_smallest(spec: RunSpec, m: int) -> None:
 
 def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
     """Raise unless the run, whose last step is ``last``, reaches these steps."""
+    if snapshots and spec.participants:
+        fault = "is not possible with snapshots, which have a model of each worker; it must be 0"
+        raise UserError(f"participants: {spec.participants} {fault}.")
     if snapshots and spec.objective != EQUAL:
         fault = "is not possible with snapshots, whose measurements count workers equally"
         raise UserError(f"objective: {spec.objective!r} {fault}; it must be {EQUAL}.")

@@ -70,6 +70,7 @@ class Stepper:
         the numbers of the workers in this process, by default all.
         """
         local = range(spec.workers) if workers is None else workers
+        self.workers = local  # their numbers, by row
         if problem.device.type == "cpu":
             check_memory(spec, problem, len(local))
         how: dict[str, Any] = {"task": problem.task, "device": problem.device, "threads": threads}
@@ -83,7 +84,7 @@ class Stepper:
         self.honest = sum(i < spec.honest for i in local)  # workers in this process
         self.matrices: dict[str, torch.Tensor] = {}  # the method's own
         self.warned = False  # whether a warning has been logged
-        self._spec, self._local, self._fields = spec, local, DeclaredFields(spec)
+        self._spec, self._fields = spec, DeclaredFields(spec)
         self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
         self._graphs = torch_stream(spec.seed, "graphs")
         kinds: dict[str, Any] = {"batches": "cpu", "augmentation": "cpu", "compression": X.device}
@@ -164,7 +165,7 @@ class Stepper:
     def absences(self) -> Iterator[None]:
         """Draw who is absent in this step; while the gradients are taken, these do not change."""
         self._absent = self._failures.absent(self.t)
-        self._absent_rows = [k for k, i in enumerate(self._local) if i in self._absent]
+        self._absent_rows = [k for k, i in enumerate(self.workers) if i in self._absent]
         with unchanged(self._absent_rows, self.population.buffers, self.population.counts):
             yield
 
@@ -243,7 +244,7 @@ class Stepper:
 
     def _warn(self, line: str) -> None:
         """Log the first warning of a run, in the process of worker 0."""
-        if not self.warned and 0 in self._local:
+        if not self.warned and 0 in self.workers:
             log.warning(line)
         self.warned = True
 

@@ -49,7 +49,13 @@ def dsgd(step: Step) -> None:
     step.gossip()
 
 
-@method("local_sgd", fields=(*WEIGHED, "local_steps"), asynchronous=True, joint=True, delay=0)
+@method(
+    "local_sgd",
+    fields=(*WEIGHED, "participants", "local_steps"),
+    asynchronous=True,
+    joint=True,
+    delay=0,
+)
 def local_sgd(step: Step) -> None:
     """Local SGD (Stich 2019): one exchange after every H half steps, H = ``local_steps``."""
     step.descend()
@@ -132,7 +138,7 @@ def gossip_until(step: Step) -> None:
         )
 
 
-@method("centralized", fields=("objective",), joint=True)
+@method("centralized", fields=("objective", "participants"), joint=True)
 def centralized(step: Step) -> None:
     """SGD with a parameter server: all workers have the same model x.
 

@@ -50,7 +50,12 @@ MOMENTA.add("sent", False)
 MOMENTA.add("pulled", True)
 
 
-@method("diloco", fields=("local_steps", "objective"), options={**RULE, **RATES}, joint=True)
+@method(
+    "diloco",
+    fields=("local_steps", "objective", "participants"),
+    options={**RULE, **RATES},
+    joint=True,
+)
 def diloco(step: Step) -> None:
     """DiLoCo (Douillard et al. 2023): an outer step along the mean drift of all workers.
 
