@@ -102,6 +102,7 @@ def pictures(name: str) -> Iterator[list[tuple[complex, complex]]]:
     """The graphs of a topology's first steps, as the ends of lines between workers on a circle."""
     entry = TOPOLOGIES[name]
     values = {field: FIELDS[field].default for field in entry.fields}
+    values |= {"clique_size": 4} if "clique_size" in values else {}  # two cliques
     generator = torch.Generator().manual_seed(0)
     if "graph" in values:  # it is in a file
         return
