@@ -3,13 +3,19 @@
 import os
 import re
 import sys
+import tomllib
 from html import escape
 from pathlib import Path
+from textwrap import shorten
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 
 DOCS = Path(__file__).parent
 REPOSITORY = DOCS.parent
-sys.path.insert(0, str(REPOSITORY / "tools"))
+sys.path[:0] = [str(DOCS), str(REPOSITORY / "tools")]
 
+import reference  # noqa: E402
 import site_pages  # noqa: E402
 
 project = "ngo"
@@ -21,13 +27,23 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "_templates"]
 
 html_theme = "furo"
 html_title = "ngo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_favicon = "_static/favicon.svg"
+html_math_renderer = "mathml"  # in the page: nothing is loaded, and no script is run
+# Where the site is, if that is known: addresses in previews, and of what the page 404 loads.
+ABOUT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+html_baseurl = ABOUT.get("urls", {}).get("Documentation", "")
+PREVIEW = "_images/fig3.png"  # a picture of the first page
+LETTERS = 200  # of a description, at most
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = False
 html_extra_path = ["play.html"]
 # The board as one file: board.html is the page of board.md.
 BOARD = "board_file.html"
@@ -86,7 +102,23 @@ def read(app: object, name: str, text: list[str]) -> None:
     origins = {Path(made).with_suffix(""): origin for origin, made in site_pages.COPIES.items()}
     origin = origins.get(Path(name))
     folder = (REPOSITORY / origin).parent if origin else page.parent
-    text[0] = links_of_the_site(text[0], folder, page.parent)
+    one_line = re.sub(r"!\[[^\]]*\]", lambda alt: " ".join(alt[0].split()), text[0])
+    text[0] = links_of_the_site(one_line, folder, page.parent)
+
+
+def commands(app: object, page: nodes.document) -> None:
+    """A cell of a notebook with commands is shown and copied as they are, without ``%%bash``."""
+    for cell in page.findall(nodes.literal_block):
+        if cell.astext().startswith("%%bash\n"):
+            text = cell.astext().removeprefix("%%bash\n")
+            cell.replace_self(nodes.literal_block(text, text, language="bash"))
+
+
+def mathml(page: object, formula: nodes.Element) -> None:
+    """A formula as MathML, which browsers set themselves."""
+    block = isinstance(formula, nodes.math_block)
+    page.body.append(tex2mathml(formula.astext(), as_block=block))
+    raise nodes.SkipNode
 
 
 def docstring(app: object, what: str, name: str, each: object, options: object, text: list) -> None:
@@ -95,7 +127,17 @@ def docstring(app: object, what: str, name: str, each: object, options: object, 
 
 
 def navigable(app: object, page: str, template: str, context: dict, tree: object) -> None:
-    """Headings of the navigation have a level, and a link in it has no anchor of its heading."""
+    """Headings of the navigation have a level, and a link in it has no anchor of its heading.
+
+    The page says what it is about, by its first paragraph, and has a picture for previews.
+    """
+    first = next(tree.findall(nodes.paragraph), None) if tree else None
+    about = escape(shorten(first.astext() if first else html_title, LETTERS, placeholder=" …"))
+    said = {"description": about, "og:description": about, "og:image": html_baseurl + PREVIEW}
+    tags = [f'<meta name="{n}" property="{n}" content="{text}">' for n, text in said.items()]
+    if page == "404" and html_baseurl:  # it is shown at any address
+        tags.insert(0, f'<base href="{html_baseurl}">')
+    context["metatags"] = context.get("metatags", "") + "\n".join(tags)
     for part in ("toc", "furo_navigation_tree"):
         text = context.get(part) or ""
         text = re.sub(r'<a id="[^"]*"></a>', "", text)
@@ -113,8 +155,10 @@ def built(app: object, failed: Exception | None) -> None:
 
 def setup(app: object) -> None:
     """Write the pages that the package's declarations make, before Sphinx looks for pages."""
-    site_pages.write(DOCS)
+    site_pages.write(DOCS, reference.pages())
+    app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
     app.connect("source-read", read)
+    app.connect("doctree-read", commands)
     app.connect("html-page-context", navigable, priority=900)  # after the theme
     app.connect("build-finished", built)
     app.connect("autodoc-process-docstring", docstring)

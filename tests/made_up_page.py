@@ -64,7 +64,7 @@ def contents(folder: Path) -> Contents:
     """The contents; their files are written to ``folder``."""
     figure: Figure = plots.new_figure(2)
     figure.subplots().set_xlabel("steps")
-    plots.below(figure, "Bands: γ = 0.1.", "Tier made-up.")
+    plots.below(figure, r"Bands: $\gamma$ = 0.1.", "Tier made-up.")
     plots.save_figure(figure, folder / "fig8", pd.DataFrame({"x": [1]}))
     for name in ("tableS1", "claims"):
         printed = pd.DataFrame({"Topology": ["ring <4>"], "Gap": ["0.67"]})

@@ -78,6 +78,22 @@ def test_links_of_a_site(monkeypatch, tmp_path):
     ]
 
 
+def test_formulas_of_docstrings_are_set_as_formulas(monkeypatch):
+    monkeypatch.syspath_prepend(REPOSITORY / "docs")
+    from formulas import with_formulas
+
+    made = {
+        "x_i ← x_i + γ Σ_j W_ij φ(x̄)^(t+1/2).": (
+            r"$x_i \leftarrow x_i + γ \sum_j W_{ij} φ(\bar{x})^{t+1/2}$."
+        ),
+        "With τ = ``delay``, a step ends.": "With $τ$ = `delay`, a step ends.",
+        "D² is 2 steps, (0, 1), of a worker": "D² is 2 steps, (0, 1), of a worker",
+        "a graph (the ring, for n = 2)": "a graph (the ring, for $n = 2$)",
+    }
+    for text, page in made.items():
+        assert re.sub(r" +(?=[_ ])", "", with_formulas(text)) == page
+
+
 def test_the_page_of_the_api_has_the_public_modules_of_the_judge():
     import verdicts
 

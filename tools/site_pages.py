@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from click.testing import CliRunner
+from tabulate import tabulate
 
 import ngo.analysis  # noqa: F401 (registers the quantities on graphs)
 from ngo.cli.cli import main
@@ -22,7 +23,7 @@ from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts import cli
 from verdicts.quantities import QUANTITIES
-from verdicts.run_values import VALUES, RunValue
+from verdicts.run_values import VALUES
 
 # Files of the repository, and the pages of the site that have their text.
 COPIES = {
@@ -36,20 +37,19 @@ COPIES = {
 }
 
 
-def write(docs: Path) -> None:
+def write(docs: Path, pages: Mapping[str, str]) -> None:
     """Write all pages below ``docs/made``; a page that is the same already is not touched."""
     pages = {
+        **pages,
+        **{page: (REPOSITORY / origin).read_text("utf-8") for origin, page in COPIES.items()},
         "made/fields.md": fields(),
         "made/quantities.md": quantities(),
         "made/columns.md": columns(),
         "made/commands.md": commands(),
-        "made/methods.md": f"# List of methods and parts\n\n{printed(run('methods'))}",
     }
-    for origin, page in COPIES.items():
-        pages[page] = (REPOSITORY / origin).read_text(encoding="utf-8")
     for name, text in pages.items():
         path = docs / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
@@ -73,10 +73,7 @@ def fields() -> str:
 
 def run(*words: str) -> str:
     """The output of a command of ``ngo``."""
-    result = CliRunner().invoke(main, list(words), catch_exceptions=False, prog_name="ngo")
-    if result.exit_code:
-        raise RuntimeError(result.output)
-    return result.output
+    return CliRunner().invoke(main, words, catch_exceptions=False, prog_name="ngo").output
 
 
 def commands() -> str:
@@ -97,33 +94,30 @@ def quantities() -> str:
     return page("Quantities of claims", texts, head, values())
 
 
+#: What stands above the table of values.
+OF_VALUES = """\
+`value` takes one of these names, or any column of the table. In columns, accuracies are shares of
+1: `workers_accuracy_mean: 0.87` is `workers_accuracy: 87`. Margins and limits are in the unit of
+the value."""
+
+
 def values() -> str:
     """The table of the names that ``value`` takes, with their units."""
-    rows = ["| value | unit | what it is |", "|---|---|---|"]
+    rows = []
     for name, entry in VALUES.items():
         shown = f"{{{name}: x}}" if entry.argument else name
         meaning = " ".join(inspect.getdoc(entry.read).split("\n\n")[0].split())
-        rows.append(f"| `{shown}` | {unit(name, entry)} | {meaning.replace('``', '`')} |")
-    text = (
-        "`value` takes one of these names, or any column of the table. In columns, accuracies are\n"
-        "shares of 1: `workers_accuracy_mean: 0.87` is `workers_accuracy: 87`. Margins and limits\n"
-        "are in the unit of the value."
-    )
-    return "\n".join(["## Values", "", text, "", *rows])
-
-
-def unit(name: str, entry: RunValue) -> str:
-    """The unit of a value as the table has it."""
-    if entry.unit == "of loss":
-        return "nats; a squared error in regression"
-    return "that of the column" if name in ("max", "min", "mean") else entry.unit or "none"
+        unit = "that of the column" if name in ("max", "min", "mean") else entry.unit or "none"
+        unit = unit.replace("of loss", "nats; a squared error in regression")
+        rows.append((f"`{shown}`", unit, meaning.replace("``", "`")))
+    return f"## Values\n\n{OF_VALUES}\n\n{tabulate(rows, ['value', 'unit', 'what it is'], 'pipe')}"
 
 
 def columns() -> str:
     """The page of the columns of a run's metrics: the fields and comments of ``Evaluation``."""
-    lines = ["| column | type | meaning |", "|---|---|---|"]
     source = inspect.getsource(Evaluation).replace("|", r"\|")
-    for comment, name, kind in re.findall(r"    #: (.*)\n    (\w+): (\w+)", source):
-        lines.append(f"| `{name}` | {kind} | {comment} |")
-    assert len(lines) == 2 + len(dataclasses.fields(Evaluation))
-    return f"# Columns of metrics\n\n{inspect.getdoc(Evaluation)}\n\n" + "\n".join(lines) + "\n"
+    found = re.findall(r"    #: (.*)\n    (\w+): (\w+)", source)
+    assert len(found) == len(dataclasses.fields(Evaluation))
+    rows = [(f"`{name}`", kind, comment) for comment, name, kind in found]
+    table = tabulate(rows, ["column", "type", "meaning"], "pipe")
+    return f"# Columns of metrics\n\n{inspect.getdoc(Evaluation)}\n\n{table}\n"

@@ -1,6 +1,6 @@
 // Boxes that scroll sideways are reached by the Tab key: those that do in this window.
 "use strict";
-const BOXES = "pre, .table-wrapper, .cell_output .output, div.math";
+const BOXES = "pre, .table-wrapper, .cell_output .output, .sig, math";
 
 function reach() {
   for (const box of document.querySelectorAll(BOXES))

@@ -1,4 +1,4 @@
-"""Pages in headless Chromium: the playground, the filters of the report and of the board."""
+"""Pages in headless Chromium: the playground, the report, the board, and the built site."""
 
 import json
 import os
@@ -249,3 +249,65 @@ def test_the_board_is_filtered_by_paper_verdict_and_who_asked(page, board):
     assert filtered(page, "paper", "first") == ["first-a", "first-ours-ngo"]
     assert filtered(page, "asked", "by us") == ["first-ours-ngo"]
     assert filtered(page, "verdict", "not run") == []
+
+
+#: Where `make docs` builds the site.
+SITE = REPOSITORY / "docs/_build/html"
+
+# What is wrong on a page: words that go on in the next line (of more than 30 letters, such as the
+# name of a revision, they may), and code that is wider than its box.
+FAULTS = """(() => {
+  const broken = [], range = document.createRange();
+  const article = document.querySelector("article");
+  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  const tops = () => [...range.getClientRects()].map((box) => Math.round(box.top / 4));
+  const lines = () => new Set(tops()).size;
+  for (let text; (text = walker.nextNode());) {
+    if (text.parentElement.closest("math, svg, details:not([open])")) continue;
+    range.selectNodeContents(text);
+    if (lines() < 2) continue;
+    for (const word of text.data.matchAll(/[\\p{L}\\p{N}_]+/gu)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      if (lines() > 1 && word[0].length <= 30) broken.push(word[0]);
+    }
+  }
+  const boxes = [...article.querySelectorAll("pre")];
+  const longest = (lines) => lines.reduce((a, b) => (a.length < b.length ? b : a));
+  return {
+    wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    broken,
+    cut: boxes
+      .filter((box) => box.scrollWidth > box.clientWidth)
+      .map((box) => longest(box.textContent.split("\\n"))),
+  };
+})()"""
+
+
+@pytest.mark.skipif(not SITE.exists(), reason="make docs builds the site")
+@pytest.mark.parametrize("width", [400, 1400])
+def test_no_page_scrolls_sideways_and_no_word_is_broken_and_no_code_is_cut(page, width):
+    wrong = {}
+    for path in sorted(SITE.rglob("*.html")):
+        if path.name in ("genindex.html", "search.html", "play.html", "board_file.html"):
+            continue
+        page.open(path.as_uri(), width)
+        faults = page.value(FAULTS)
+        if width == 400:
+            del faults["cut"]  # it scrolls in its box
+        if faults.pop("wide") > 0 or any(faults.values()):
+            wrong[str(path.relative_to(SITE))] = faults
+    assert wrong == {}
+
+
+def test_a_wide_page_a_broken_word_and_cut_code_are_found(page, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(
+        "<article><p style='width: 4em; overflow-wrap: anywhere'>unbreakable</p>"
+        f"<pre style='width: 9em; overflow: auto'>{'x' * 40}</pre>"
+        "<p style='width: 500px'>whole</p></article>"
+    )
+    page.open(path.as_uri(), 400)
+    found = page.value(FAULTS)
+    assert found["wide"] > 0
+    assert (found["broken"], found["cut"]) == (["unbreakable"], ["x" * 40])

@@ -97,7 +97,8 @@ def test_it_refers_to_nothing_outside_and_all_links_resolve(html, parsed):
     assert all(value.startswith("data:") for value in parsed.attributes("src"))
     assert not parsed.attributes("srcset")
     assert not re.search(r"@import|url\(", html)
-    links = parsed.attributes("href")
+    assert all(given["href"][:5] == "data:" for _, given, _ in parsed.all("image"))
+    links = [link for link in parsed.attributes("href") if link[:5] != "data:"]
     assert len(links) > 15
     assert {link[1:] for link in links if link[0] == "#"} <= set(parsed.ids)
     assert [link for link in links if link[0] != "#"] == ["https://example.org/paper"]
@@ -111,7 +112,8 @@ def test_the_page_of_a_users_own_study_names_no_paper_and_counts_no_claims(folde
     assert "paper" not in html[html.index("<body>") : html.index("<main")]
     parsed = Elements(html)
     assert re.findall(r'<section id="(.*?)">', html) == ["results", "assumptions", "provenance"]
-    assert {link[1:] for link in parsed.attributes("href")} <= set(parsed.ids)
+    links = parsed.attributes("href")
+    assert {link[1:] for link in links if link[0] == "#"} <= set(parsed.ids)
     assert "hold" not in parsed.texts["content"]
 
 
@@ -124,6 +126,27 @@ def test_each_claim_is_on_the_board_with_its_numbers_and_a_link_to_what_shows_it
         assert f'href="#{each.shows or "claims"}"' in board
         value = float(re.search(r'<data value="(.*?)">', board)[1])
         assert value == each.estimate or math.isnan(each.estimate)
+
+
+def test_an_answer_has_the_picture_of_a_claim_and_a_picture_has_one_caption(html, parsed):
+    (figure,) = parsed.all("image")
+    (used,) = parsed.all("use")
+    assert used[1]["href"] == "#" + figure[1]["id"]
+    assert used[2][-2] == ("a", {"class": "drawn", "href": "#fig8"}, used[2][:-2])
+    for _, _, around in (figure, used):  # of the picture, what is above the caption drawn in it
+        tag, given, _ = around[-1]
+        assert (tag, given["aria-label"]) == ("svg", "See <V>")
+        assert 0 < int(given["viewbox"].split()[-1]) < int(figure[1]["height"])
+    assert html.count("Bands: γ = 0.1.") == 1
+    assert "$" not in html.partition("<script>")[0]
+
+
+def test_colours_have_a_key(html):
+    key = re.search('<p class="note key">(.*?)</p>', html, re.DOTALL)[1]
+    named = re.findall('<span class="badge (.*?)">', key)
+    style = html.partition("</style>")[0]
+    signs = [re.search(rf"\.{name}\b[^{{]*{{[^}}]*--sign: (.*?)}}", style)[1] for name in named]
+    assert len(set(signs)) == len(named) == 6
 
 
 def test_it_opens_with_the_answers(html, parsed):

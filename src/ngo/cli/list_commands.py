@@ -109,31 +109,43 @@ def methods() -> None:
     """
     for kind in PARTS:
         click.echo(_listed(kind))
-    click.echo(f"What goes together\n\n{_table()}")
+    from tabulate import tabulate
+
+    rows, meanings = together()
+    text = "\n".join(click.wrap_text(line, WIDTH, "", "  ") for line in meanings)
+    click.echo(f"What goes together\n\n{tabulate(rows, headers='keys')}\n\n{text}")
+
+
+def notes(kind: str) -> str:
+    """The notation and the terms of the entries of a kind."""
+    shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
+    return NOTES[kind].format(", ".join(shrinking))
 
 
 def _listed(kind: str) -> str:
-    shrinking = (name for name, rule in sorted(LOCAL_RULES.items()) if rule.decoupled_decay)
     formatter = click.HelpFormatter(width=WIDTH)
     with formatter.section(f"{TITLES[kind]} ({flag(kind)})"):
-        formatter.write_text(NOTES[kind].format(", ".join(shrinking)))
+        formatter.write_text(notes(kind))
         formatter.write_paragraph()
         formatter.write_dl([(name, _about(kind, name)) for name in sorted(REGISTRIES[kind])])
     return formatter.getvalue()
 
 
+def read_by(kind: str, name: str) -> list[str]:
+    """The fields that an entry reads, apart from those that the table of methods shows."""
+    return [field for field in REGISTRIES[kind][name].fields if field not in IN_TABLE]
+
+
 def _about(kind: str, name: str) -> str:
     """The summary, and the fields that the table below does not show."""
-    fields = [field for field in REGISTRIES[kind][name].fields if field not in IN_TABLE]
+    fields = read_by(kind, name)
     reads = f" Reads {', '.join(fields)}." if fields else ""
     text = summary(kind, name)
     return f"{text}.{reads}" if text else reads.strip()
 
 
-def _table() -> str:
+def together() -> tuple[list[dict[str, str]], tuple[str, ...]]:
     """A row for each method, what the columns mean, and why no link may fail in some."""
-    from tabulate import tabulate
-
     entries = dict(sorted(METHODS.items()))
     rows = [
         {
@@ -165,8 +177,7 @@ def _table() -> str:
         "failures: links may fail, and workers may be away (--link-failure, --absence). "
         f"Where they may not: {'; '.join(reasons)}.",
     )
-    text = "\n".join(click.wrap_text(line, WIDTH, "", "  ") for line in meanings)
-    return f"{tabulate(rows, headers='keys')}\n\n{text}"
+    return rows, meanings
 
 
 def _asynchronous(entry: Method) -> str:

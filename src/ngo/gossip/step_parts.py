@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from inspect import cleandoc
 from typing import Any
 
 from ngo.common.registries import LOCAL_RULES, METHODS, REGISTRIES, TOPOLOGIES
@@ -35,14 +36,18 @@ def going_with(method: str, kind: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def summary(kind: str, name: str) -> str:
-    """The first sentence of the docstring of an entry, in one line; empty without one."""
+def docstring(kind: str, name: str) -> str:
+    """The docstring of an entry; empty without one."""
     registry = REGISTRIES[kind]
     place = registry.definitions.get(name, ":") if name in registry else ":"
     module, _, qualname = place.partition(":")
     entry: Any = sys.modules.get(module)
     for part in qualname.split("."):
         entry = getattr(entry, part, None)
-    docstring = (entry.__doc__ or "" if entry else "").strip().partition("\n\n")[0]
-    text = " ".join(docstring.replace("``", "").split())
+    return cleandoc(entry.__doc__ or "") if entry else ""
+
+
+def summary(kind: str, name: str) -> str:
+    """The first sentence of the docstring of an entry, in one line; empty without one."""
+    text = " ".join(docstring(kind, name).partition("\n\n")[0].replace("``", "").split())
     return re.split(r"(?<!\bal)\.(?:\s|$)", text, maxsplit=1)[0]

@@ -62,6 +62,11 @@ class Shown:
     tables: tuple[Path, ...]
 
     @property
+    def seen(self) -> str:
+        """What it shows, in plain text: the first sentence of ``about``."""
+        return " ".join(self.about.replace("*", "").split()).partition(". ")[0].rstrip(".")
+
+    @property
     def names(self) -> list[str]:
         """The names by which claims refer to it: its own, and those of its files."""
         files = [path.stem for path in self.figures] + [path.name for path in self.tables]
@@ -104,6 +109,11 @@ class Contents:
         """The sections of the paper with their tables and figures, in order."""
         for section, entries in groupby(self.shown, key=lambda entry: entry.section):
             yield section, list(entries)
+
+    def pictured(self, names: Iterable[str]) -> Shown | None:
+        """The first of what is on show under these names that has a figure."""
+        figures = {name: entry for entry in self.shown if entry.figures for name in entry.names}
+        return next((figures[name] for name in names if name in figures), None)
 
     def decided_by(self, entry: Shown) -> list[Row]:
         """The claims that ``entry`` shows."""

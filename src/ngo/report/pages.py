@@ -20,6 +20,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
+from pylatexenc.latex2text import LatexNodes2Text
 
 from ngo.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.printing import body, inert
@@ -99,16 +100,17 @@ def html_page(contents: Contents) -> str:
 def picture(path: Path) -> dict[str, object]:
     """A PNG file as a data URI, with its size in pixels and its caption.
 
-    The height is without a caption that is drawn in the picture: the style sheet cuts it off, and
-    the page has it as text.
+    The part above a caption that is drawn in the picture is ``shown`` high; the page has the
+    caption as text.
     """
     data = content(path)
     with Image.open(io.BytesIO(data)) as image:
         width, height = image.size
-        caption = image.info.get(DESCRIPTION, "")
-        height -= round(float(image.info.get(CAPTION_SHARE) or 0) * height)
+        plain, told = LatexNodes2Text().latex_to_text, image.info.get(DESCRIPTION, "")
+        caption = re.sub(r"\$[^$]+\$", lambda formula: plain(formula[0]), told)
+        shown = height - round(float(image.info.get(CAPTION_SHARE) or 0) * height)
     uri = f"data:image/png;base64,{b64encode(data).decode()}"
-    return {"uri": uri, "width": width, "height": height, "caption": caption}
+    return {"uri": uri, "width": width, "height": height, "shown": shown, "caption": caption}
 
 
 @cache
@@ -123,8 +125,8 @@ def prose(source: str) -> Markup:
 
 def hue(word: str) -> str:
     """The CSS class with the colour of an answer's first word."""
-    hues = {"Yes": "holds", "No": "fails", "Partly": "depends", "It depends": "depends"}
-    return hues.get(word.partition(",")[0], "undecided")
+    hues = {"Yes": "holds", "No": "fails", "Undecided": "undecided", "Not run": "not-run"}
+    return hues.get(word.partition(",")[0], "depends")
 
 
 # Markdown.
