@@ -65,15 +65,24 @@ def test_an_authors_words_have_numbers_while_the_verdicts_are_those_they_were_wr
     rows = {"A": row("A"), "B": row("B", **FAILS), "U": over_universes("undecided", rule="")}
     labels = {claim: f"on {claim}" for claim in rows}
     words, given = "Ahead by {A}, behind by {B}; in {U}.", {"A": "holds", "B": "fails"}
-    made = answer("Is it so?", labels, rows, words, given)
-    said = (
-        "Ahead by 4.1 points [2.2, 6.0], behind by 3.0 points [2.0, 4.0]; in 70 % of 200 universes."
+    made = answer(
+        "Is it so?",
+        labels,
+        rows,
+        words,
+        given,
+        short="By {B:gamma}.",
+        setting=lambda *of: "/".join(of),
     )
+    ahead, universes = "4.1 points [2.2, 6.0]", "70 % of 200 universes, the other way in 25 %"
+    said = f"Ahead by {ahead}, behind by 3.0 points [2.0, 4.0]; in {universes}."
+    assert "".join(text for text, _ in made.short) == "By B/gamma."
     assert (made.sentence, made.outdated) == (said, "")
     assert [row.claim for _, row in made.in_words if row] == ["A", "B", "A"]
     changed = answer("Is it so?", labels, {**rows, "A": row("A", **FAILS)}, words, given)
     assert changed.outdated == "A is 'fails', not 'holds'"
     assert (changed.in_words, changed.sentence[:36]) == ((), "At the settings of the runs no; over")
+    assert changed.short == ()
     assert answer("Is it so?", labels, {"A": row("A")}, words, given).in_words == ()
 
 
@@ -188,7 +197,7 @@ def test_without_a_file_all_claims_are_told_under_one_heading():
     made = findings(ROWS, None)
     (topic,) = made.topics
     assert topic.rows == ROWS
-    assert (made.answers, made.figure, made.title) == ((), "", "")
+    assert (made.answers, made.title) == ((), "")
 
 
 def test_numbers_are_the_rows():
@@ -204,22 +213,21 @@ def test_numbers_are_the_rows():
     "text, message",
     ("[", "is not valid YAML"),
     ("[]", "must be a mapping"),
-    ("{}", "findings.figure: None is not allowed; it must be text"),
-    ("{figure: a, topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
-    ("{figure: a, topics: [], title: 1}", "findings.title: 1 is not allowed"),
-    ("{figure: a, topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
-    ("{figure: a, topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
-    ("{figure: a, topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
+    ("{topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
+    ("{topics: [], title: 1}", "findings.title: 1 is not allowed"),
+    ("{topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+    ("{topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
+    ("{topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
     (
-        "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
+        "{topics: [], questions: [{asks: b, claims: {c: 1}}]}",
         r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
     ),
     (
-        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
+        "{topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
         r"questions\[0\].given: None is not allowed; it must be a mapping of texts",
     ),
     (
-        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', given: {}}]}",
+        "{topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', given: {}}]}",
         r"questions\[0\].given: it must have the verdict of 'c', whose number is in the answer",
     ),
 )
