@@ -10,7 +10,7 @@ from ngo.pipeline.paths import REPOSITORY
 from ngo.plots.style import COLOURS
 
 WORKERS, ROUNDS, EACH = 10, 400, 8
-CASES = {"gossip, p = 1": (1.0, COLOURS[0]), "NGO, p = 0.6": (0.6, COLOURS[1])}
+NAMES = {1.0: "gossip", 0.6: "NGO"}
 
 
 def main() -> None:
@@ -18,10 +18,12 @@ def main() -> None:
     order = torch.randperm(WORKERS, generator=torch.Generator().manual_seed(0))
     start = torch.linspace(-2, 2, WORKERS, dtype=torch.float64)[order, None]
     ring, drawn, figure = TOPOLOGIES["ring"].matrix(WORKERS), [], plots.new_figure(2.6)
-    for axes, (name, (p, colour)) in zip(figure.subplots(1, 2), CASES.items(), strict=True):
+    for k, (p, name) in enumerate(NAMES.items()):
+        axes = figure.add_subplot(1, 2, k + 1)
         run = simulate(start, ring, p=p, gamma=0.02, rounds=ROUNDS)
-        axes.set(title=name, xlabel="round", xlim=(0, ROUNDS), ylabel="states of the workers")
-        lines = axes.plot(run.states[:, :, 0], color=colour, linewidth=1.2)
+        axes.set(title=f"{name}, p = {p:g}", xlabel="round", xlim=(0, ROUNDS))
+        axes.set_ylabel("states of the workers")
+        lines = axes.plot(run.states[:, :, 0], color=COLOURS[k], linewidth=1.2)
         drawn.append((run, lines, axes.text(0.97, 0.93, "", transform=axes.transAxes, ha="right")))
 
     def frame(k: int) -> None:

@@ -177,7 +177,7 @@ ANSWERS = [
     "  - No: [on digits](#claim-same), no difference beyond 0.5 points.",
     "  - Not run: on CIFAR-10.",
     "- Is the theorem true? **No.**",
-    r"  - [by the printed T\*](#claim-15) in only 204 of 400 cases.",
+    r"  - No: [by the printed T\*](#claim-15) in only 204 of 400 cases.",
 ]
 
 

@@ -8,8 +8,7 @@ A claim says yes where it holds. The first word follows from all verdicts:
 - Partly: some claims hold, and others do not.
 - Undecided: none is decided. Not run: none was run. Out of scale: none meets its gates.
 
-Claims over universes may have another word: "At the settings of the runs yes; over others
-undecided". The rest of the sentence has the labels and numbers of the claims.
+The rest of the sentence has the labels and numbers of the claims.
 
 An author may write an answer, with slots for numbers and settings of claims. It is shown while the
 verdicts are those that the author names.
@@ -93,21 +92,9 @@ class Answer:
         return counted(counts(part.row for part in self.further)) if self.further else ""
 
     @property
-    def hue(self) -> str:
-        """The first word that all claims together give; it decides the colour."""
-        return first_word([part.kind for part in self.parts])
-
-    @property
     def groups(self) -> list[tuple[str, list[Part]]]:
         """The parts by what they say."""
         return [(kind, list(parts)) for kind, parts in groupby(self.parts, lambda part: part.kind)]
-
-    @property
-    def lines(self) -> list[tuple[str, list[Part]]]:
-        """The groups, each with the first words of its line, unless the answer's word says them."""
-        groups = self.groups
-        alone = len(groups) == 1 and self.word.lower() == groups[0][0]
-        return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in groups]
 
     @property
     def sentence(self) -> str:
@@ -157,8 +144,8 @@ def answer(
     more = [rows[claim] for claim in also if claim in rows]
     decided = [row for row in more if row.verdict not in NOT_DECIDED]
     further = [Part(row, row.statement, finding(row)) for row in decided]
-    counted = [*parts, *(part for part in further if not part.row.mark)]
-    out, word = {**absent, "By construction": marked}, _word(counted)
+    kinds = [part.kind for part in (*parts, *(part for part in further if not part.row.mark))]
+    out, word = {**absent, "By construction": marked}, first_word(kinds)
     if len(absent) == 1 and not parts and not marked:
         out, word = {}, next(iter(absent))  # the word says so
     elif word in ("Yes", "No") and judgement.OUT_OF_SCALE in {row.verdict for row, _ in known}:
@@ -169,9 +156,8 @@ def answer(
         for claim, verdict in (given or {}).items()
         if claim in rows and rows[claim].verdict != verdict
     ]
-    told = [
-        in_words(text, rows, setting) if text and not changed else () for text in (words, short)
-    ]
+    texts = ("", "") if changed else (words, short)
+    told = (in_words(text, rows, setting) for text in texts)
     asked = (*(row for row, _ in known), *more)
     found = left_out, *told, figure, "; ".join(changed), tuple(further), asked
     return Answer(question, word, tuple(parts), *found)
@@ -185,7 +171,7 @@ def in_words(
     for k, piece in enumerate(SLOT.split(words)):
         claim, _, field = piece.partition(":")
         if k % 2 == 0:
-            pieces.append((piece, None))
+            pieces += [(piece, None)] * bool(piece)
         elif claim not in rows or (field and setting is None):
             return ()
         elif field:
@@ -204,16 +190,6 @@ def size(row: Row) -> str:
         other_way = f"the other way in {seen.reversed / seen.count:.0%}".replace("%", " %")
         return f"{100 * seen.share:.0f} % of {seen.count} universes, {other_way}"
     return f"{row.met:.0f} of {row.cases:.0f}" if row.cases > 0 else _size(row)
-
-
-def _word(parts: Sequence[Part]) -> str:
-    """The first word, or two of them if claims over universes have another one."""
-    here = [part.kind for part in parts if part.row.multiverse is None]
-    over = [part.kind for part in parts if part.row.multiverse is not None]
-    word, there = first_word(here or over), first_word(over or here)
-    if word == there:
-        return word
-    return f"At the settings of the runs {word.lower()}; over others {there.lower()}"
 
 
 def first_word(kinds: Sequence[str]) -> str:

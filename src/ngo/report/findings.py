@@ -35,15 +35,6 @@ class Topic:
         """The id of the heading."""
         return "topic-" + re.sub(r"\W+", "-", self.title.lower()).strip("-")
 
-    @property
-    def absent(self) -> dict[str, list[Row]]:
-        """The claims that were not run, by the reason."""
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows:
-            if row.verdict == judgement.NOT_RUN:
-                groups.setdefault(row.reason.rstrip("."), []).append(row)
-        return groups
-
 
 @dataclass(frozen=True)
 class Findings:

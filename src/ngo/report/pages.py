@@ -92,8 +92,7 @@ def html_page(contents: Contents) -> str:
         script=file("page.js"),
         playground=play_page() if contents.findings.play else "",
         **{"counted": counted, "counts": counts, "registered": registered, "told": told},
-        answered=answered,
-        **{"hue": hue, "picture": picture, "prose": prose},
+        **{"hue": hue, "picture": picture, "prose": prose, "answered": answered},
         table=lambda stem: Markup(body(text(stem.with_name(f"{stem.name}.html")))),
     )
 
