@@ -10,7 +10,6 @@ from ngo.pipeline.paths import REPOSITORY
 from ngo.plots.style import COLOURS
 
 WORKERS, ROUNDS, EACH = 10, 400, 8
-NAMES = {1.0: "gossip", 0.6: "NGO"}
 
 
 def main() -> None:
@@ -18,7 +17,7 @@ def main() -> None:
     order = torch.randperm(WORKERS, generator=torch.Generator().manual_seed(0))
     start = torch.linspace(-2, 2, WORKERS, dtype=torch.float64)[order, None]
     ring, drawn, figure = TOPOLOGIES["ring"].matrix(WORKERS), [], plots.new_figure(2.6)
-    for k, (p, name) in enumerate(NAMES.items()):
+    for k, (p, name) in enumerate({1.0: "gossip", 0.6: "NGO"}.items()):
         axes = figure.add_subplot(1, 2, k + 1)
         run = simulate(start, ring, p=p, gamma=0.02, rounds=ROUNDS)
         axes.set(title=f"{name}, p = {p:g}", xlabel="round", xlim=(0, ROUNDS))
