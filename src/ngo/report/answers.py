@@ -242,7 +242,7 @@ def _in_universes(verdict: str, seen: Multiverse) -> str:
     if seen.rule:
         where = "it holds" if seen.rule_of == "holds" else "the other way"
         said += f" ({where} where {seen.rule}, which is right in {seen.rule_accuracy:.0%})"
-    return said.replace("%", " %")
+    return said.replace(" %", "%").replace("%", " %")
 
 
 def _size(row: Row) -> str:
