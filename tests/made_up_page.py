@@ -19,9 +19,10 @@ NAN = float("nan")
 FINDINGS = """\
 questions:
   - {asks: Is it better?, claims: {order: on MNIST, same: on digits, later: on CIFAR-10}}
-  - {asks: Is the theorem true?, claims: {"15": by the printed T*, absent: twice that}}
+  - asks: Is the theorem true?
+    claims: {"15": by the printed T*, absent: twice that}
+    figure: fig8
   - {asks: Is it elsewhere?, claims: {absent: here}}
-figure: fig8
 topics:
   - {title: Accuracy, about: What is compared., claims: [order, same, absent]}
   - {title: Theorems, about: What is proved., claims: ["15", later]}

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
-from made_up_page import contents
+from made_up_page import contents, read_board
 from PIL import Image
 from running import finished, start
 
+from ngo.common.registries import METHODS, TOPOLOGIES
 from ngo.pipeline.archives.archive import write_archive
 from ngo.pipeline.paths import PAGES
+from ngo.report.board import told as told_of_papers
 from ngo.report.contents import SHIPPED, read_shipped
 from ngo.report.pages import BEGIN, END, for_readme, summary_of
 
@@ -60,6 +62,14 @@ def test_the_documents_of_the_repository_agree(tool):
         text = (REPOSITORY / name).read_text(encoding="utf-8")
         assert text.count(BEGIN) == text.count(END) == 1
         assert summary_of(text)
+    readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
+    assert f"{len(METHODS)} methods and {len(TOPOLOGIES)} graphs" in readme
+    papers = told_of_papers(read_board(REPOSITORY / "docs/board")).partition(" and ")[0]
+    assert f"[{papers}](docs/board.md)" in readme
+    assert len(readme) < 7000
+    picture = Image.open(REPOSITORY / "docs/images/consensus.gif")
+    assert picture.n_frames > 40
+    assert (REPOSITORY / "docs/images/consensus.gif").stat().st_size < 1e6
 
 
 def test_documents_and_images_are_written_and_are_the_same_each_time(tool, repository, first):

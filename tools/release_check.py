@@ -77,7 +77,7 @@ def main() -> None:
         check = ("check", EXAMPLE / "claims.yaml", "--tables", EXAMPLE)
         for scripts in (judge, library):
             told = run(scripts / "verdicts", *check, at=at)
-            assert "Of 14 claims, 4 hold, 0 fail, 2 show no difference" in told, told
+            assert "Of 14 claims, 11 hold, 2 do not" in told, told
         print(run(library / "python", "example.py", at=at))
         run(library / "ngo", *RUN.split(), at=at)
         assert (at / "out/run.json").exists()

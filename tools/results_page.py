@@ -76,7 +76,7 @@ def write(contents: Contents) -> None:
         made = pages.results_markdown(contents, name)
         assumptions = text(contents.assumptions.with_name("assumptions.md"))
         made["assumptions.md"] = f"# Assumptions of the {contents.tier} tier\n\n{assumptions}"
-        readme, block = root / "README.md", pages.for_readme(pages.summary(contents, name))
+        readme, block = root / "README.md", pages.for_readme(pages.summary(contents))
         others = {readme: pages.SUMMARY.sub(lambda _: block, text(readme), count=1)}
         others[root / SHIPPED] = as_shipped(contents)
     else:

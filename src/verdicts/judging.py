@@ -311,7 +311,7 @@ def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -
             row["next_look"] = next(iter(claim.looks[known.looks or 0 :]), None)
     if missed.why and verdict != NOT_RUN:
         before = verdict + (f" ({reason})" if reason else "")
-        late = f"; without this gate, set on {missed.late} after the results: {before}"
+        late = f"; the gate was set after the results, on {missed.late}; without it: {before}"
         verdict, reason = OUT_OF_SCALE, missed.why + late * bool(missed.late)
     return Row(**{**row, "verdict": verdict, "reason": reason})
 

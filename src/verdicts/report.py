@@ -115,9 +115,9 @@ def lines_of(row: Row, width: int = WIDTH) -> str:
 
 EXPLAINED = (
     "Measured: the mean over seeds, or the number of cases. p: adjusted within the family of "
-    "claims. Interval: what the test does not reject, at the level that looks and family leave to "
-    "the claim. Smallest effect: the difference that so many seeds show with power 80 %. Seeds "
-    "needed: to decide the claim with that power, if what was measured is true."
+    "claims. Interval: what the test behind the verdict does not reject. Smallest effect: the "
+    "difference that so many seeds show with power 80 %. Seeds needed: to decide the claim with "
+    "that power, if the true effect is the measured one."
 )
 
 

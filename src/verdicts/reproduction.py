@@ -98,12 +98,15 @@ class Reproduction(Result):
 
     def __str__(self) -> str:
         """The answer, the counts behind it, and what was left out."""
-        answer, *counts = self.answer()
-        kinds = zip(("printed numbers", "gaps"), counts, strict=True)
-        inside = [f"{of.inside} of {of.number} {kind}" for kind, of in kinds if of.number]
-        lie = f"{' and '.join(inside)} lie inside their prediction intervals"
-        told = [lie if inside else "nothing compared", *self.told]
-        return f"{answer.capitalize()}: {'. '.join(told)}."
+        lie = f"{self.inside} lie inside their prediction intervals"
+        told = [lie if self.inside else "nothing compared", *self.told]
+        return f"{self.answer()[0].capitalize()}: {'. '.join(told)}."
+
+    @property
+    def inside(self) -> str:
+        """``21 of 43 printed numbers and 12 of 19 gaps``: those inside their intervals."""
+        kinds = zip(("printed numbers", "gaps"), self.answer()[1:], strict=True)
+        return " and ".join(f"{n.inside} of {n.number} {kind}" for kind, n in kinds if n.number)
 
     def shown(self) -> pd.DataFrame:
         """See ``Result``; the first setting of each cell."""
@@ -460,11 +463,12 @@ def _said(table: pd.DataFrame, keys: list[str]) -> Iterator[str]:
 
 TITLE = "Is this a reproduction?"
 
-RULE = """Levels, or gaps, agree if neither of two p values is below 2.5 %: of so few that lie
-inside intervals of 95 %, and of the farthest (Cochran's Q, times their number). They can be told if
-at least half of them are consistent. Without gaps, the levels decide. A number has no answer
-without a run, with too few runs, and with a diverged one. Cells share seeds and data, so that a
-count is less certain than its interval says."""
+RULE = """A level is a printed number; a gap is the printed difference of two methods. Levels agree
+if (1) as many of them lie inside their 95 % prediction intervals as chance allows, and (2) the
+farthest is no outlier (Cochran's Q, times their number); each test has 2.5 %. The same for gaps.
+Gaps can be told from zero if at least half of them are consistent: their intervals exclude it.
+Without gaps, the levels decide. A number has no answer without a run, with too few runs, and with a
+diverged one. Cells share seeds and data: a count is less certain than its interval says."""
 
 #: The rule, case by case: of levels, of gaps, and the answer.
 CASES = (
@@ -476,10 +480,10 @@ CASES = (
     ("agree", "agree, and cannot be told", NOT_TOLD),
 )
 
-READ = """Interval, cut where the scale ends: where the printed number lies with probability 95 %,
-if it is of runs like ours. Consistent: it does; not met: it does not; cannot be told: it does, and
-so does zero, or the interval of a level is wider than {width}. z: how far ours is beyond the
-rounding of the printed number, in standard errors."""
+READ = """Interval: a printed number of runs like ours lies here with probability 95 %; it ends
+where the scale ends. Consistent: the printed number is inside. Not met: it is outside. Cannot be
+told: it is inside, but so is zero, or a level's interval is wider than {width}. z: ours − printed,
+less the rounding, in standard errors."""
 
 ASSUMED = """Without a printed spread (± a standard error), a number counts as one run, or as the
 mean of the stated number of runs, with the spread of ours; the two of a gap are paired by seed.

@@ -15,7 +15,7 @@ from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
-from verdicts.statistics import ABSENT, FEWEST, Multiverse, alike, digits_of, judgement, number
+from verdicts.statistics import ABSENT, FEWEST, Multiverse, alike, digits_of, number
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import ALWAYS, EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
 from verdicts.table import MOST_BYTES, read_csv
@@ -213,10 +213,10 @@ class Row:
         parts = self.remarks
         if self.verdict == UNDECIDED and not math.isnan(self.detectable):
             effect = self.with_unit(self.detectable)
-            parts.append(f"these seeds show a difference of {effect} with a power of 80 %")
+            parts.append(f"so many seeds show a difference of {effect} with a power of 80 %")
         if self.verdict == UNDECIDED and not math.isnan(self.seeds_needed):
             seeds = "over 10,000" if self.seeds_needed > 1e4 else f"{self.seeds_needed:.0f}"
-            parts.append(f"{seeds} seeds would decide it, if what was measured is true")
+            parts.append(f"{seeds} seeds would decide it, if the true effect is the measured one")
         return "; ".join(parts)
 
     def with_unit(self, value: float, digits: int | None = None) -> str:
@@ -275,16 +275,13 @@ def read_rows(path: str | Path) -> list[Row]:
 #: The key of the number of claims with a mark.
 MARKED = f"{', '.join(MARKS[:-1])} or {MARKS[-1]}"
 
-#: What is said of one claim with a verdict, and of several.
-WORDS = {verdict: (f"is {verdict}", f"are {verdict}") for verdict in VERDICTS} | {
-    judgement.HOLDS: ("holds", "hold"),
-    judgement.FAILS: ("fails", "fail"),
-    judgement.EQUIVALENT: ("shows no difference (equivalent)", "show no difference (equivalent)"),
-    judgement.CONSISTENT: ("has consistent numbers", "have consistent numbers"),
-    judgement.DEPENDS: ("depends on settings", "depend on settings"),
-    judgement.NO_EFFECT: ("shows no effect", "show no effect"),
-    judgement.MOSTLY_HOLDS: ("mostly holds", "mostly hold"),
-    judgement.CANNOT_TELL: ("cannot be told", "cannot be told"),
+#: What all verdicts come down to: what is said of several claims and of one, and the verdicts.
+ANSWERS = {
+    "hold": ("holds", "holds, robust, consistent"),
+    "do not": ("does not", "fails, reversed, equivalent, not met, no effect"),
+    "depend on settings": ("depends on settings", "depends, mostly holds, mostly reversed, mixed"),
+    "are undecided": ("is undecided", "undecided, cannot be told"),
+    "are not run or out of scale": ("is not run or out of scale", "not run, out of scale"),
 }
 
 
@@ -321,11 +318,18 @@ def _were(number: int) -> str:
     return f"{number} {'was' if number == 1 else 'were'}"
 
 
+def answered(counts: Mapping[str, int]) -> dict[str, int]:
+    """The numbers of claims with each of the five ``ANSWERS``, and of those apart (``MARKED``)."""
+    found = {MARKED: counts[MARKED]}
+    for said, (_, verdicts) in ANSWERS.items():
+        found[said] = sum(counts.get(verdict, 0) for verdict in verdicts.split(", "))
+    return found
+
+
 def counted(counts: Mapping[str, int]) -> str:
-    """``Of 70 claims, 31 hold, …, and 12 are not run; 4 more are trivial, circular or …``"""
-    verdicts = dict(counts)
-    apart = verdicts.pop(MARKED)
-    *parts, last = (f"{many} {WORDS[verdict][many != 1]}" for verdict, many in verdicts.items())
+    """``Of 70 claims, 31 hold, 12 are not run or out of scale; 4 more are trivial, …``."""
+    five = answered(counts)
+    apart = five.pop(MARKED)
+    parts = (f"{n} {said if n > 1 else ANSWERS[said][0]}" for said, n in five.items() if n)
     more = f"; {apart} more {'is' if apart == 1 else 'are'} {MARKED}" if apart else ""
-    many = _many(sum(verdicts.values()), "claim")
-    return f"Of {many}, {', '.join(parts)}, and {last}{more}."
+    return f"Of {_many(sum(five.values()), 'claim')}, {', '.join(parts) or 'none'}{more}."

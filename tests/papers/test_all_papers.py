@@ -208,7 +208,7 @@ def unasked(verdicts, listed):
 def test_a_setting_in_a_question_is_that_of_its_claim_and_in_an_answer_stands_in_a_slot(folder):
     claims = read_claims(REPOSITORY / folder / "claims.yaml").claims
     for question in read_findings(REPOSITORY / folder / "findings.yaml")["questions"]:
-        answer = re.sub(SLOT, "", question.get("answer", ""))
+        answer = re.sub(SLOT, "", f"{question.get('answer', '')} {question.get('short', '')}")
         assert settings_in(answer.replace("ring", "").replace("non-iid data", "")) == ([], [])
         for name, label in question["claims"].items():
             claim = claims[name]

@@ -65,25 +65,25 @@ def test_an_authors_words_have_numbers_while_the_verdicts_are_those_they_were_wr
     rows = {"A": row("A"), "B": row("B", **FAILS), "U": over_universes("undecided", rule="")}
     labels = {claim: f"on {claim}" for claim in rows}
     words, given = "Ahead by {A}, behind by {B}; in {U}.", {"A": "holds", "B": "fails"}
-    made = answer("Is it so?", labels, rows, words, given)
-    said = (
-        "Ahead by 4.1 points [2.2, 6.0], behind by 3.0 points [2.0, 4.0]; in 70 % of 200 universes."
+    made = answer(
+        "Is it so?",
+        labels,
+        rows,
+        words,
+        given,
+        short="By {B:gamma}.",
+        setting=lambda *of: "/".join(of),
     )
+    ahead, universes = "4.1 points [2.2, 6.0]", "70 % of 200 universes, the other way in 25 %"
+    said = f"Ahead by {ahead}, behind by 3.0 points [2.0, 4.0]; in {universes}."
+    assert "".join(text for text, _ in made.short) == "By B/gamma."
     assert (made.sentence, made.outdated) == (said, "")
     assert [row.claim for _, row in made.in_words if row] == ["A", "B", "A"]
     changed = answer("Is it so?", labels, {**rows, "A": row("A", **FAILS)}, words, given)
     assert changed.outdated == "A is 'fails', not 'holds'"
-    assert (changed.in_words, changed.sentence[:36]) == ((), "At the settings of the runs no; over")
+    assert (changed.in_words, changed.sentence[:21]) == ((), "No, where decided: no")
+    assert changed.short == ()
     assert answer("Is it so?", labels, {"A": row("A")}, words, given).in_words == ()
-
-
-def test_universes_and_single_settings_have_two_words_where_these_differ():
-    over, here, there = over_universes("undecided", rule=""), row("B"), row("C", **FAILS)
-    assert answered(over, here).word == "At the settings of the runs yes; over others undecided"
-    assert answered(over, here, there).word.startswith("At the settings of the runs partly; over")
-    assert answered(over, here, there).hue == "Partly"
-    assert answered(over_universes("robust", rule=""), here).word == "Yes"
-    assert answered(over).word == "Undecided"
 
 
 def test_claims_that_were_not_run_have_one_word_and_unknown_ones_no_answer():
@@ -179,7 +179,6 @@ def test_claims_are_told_by_topic_and_absent_ones_left_out(tmp_path):
     made = read(tmp_path, FINDINGS)
     told = {topic.title: [row.claim for row in topic.rows] for topic in made.topics}
     assert told == {"Accuracy": ["order", "same"], "Theorems": ["15", "later"]}
-    assert made.topics[1].absent == {"no rows with dataset = 'cifar10'": [ROWS[3]]}
     asked = {answer.question: [part.row.claim for part in answer.parts] for answer in made.answers}
     assert asked == {"Is it better?": ["order", "same"], "Is the theorem true?": ["15"]}
 
@@ -188,7 +187,7 @@ def test_without_a_file_all_claims_are_told_under_one_heading():
     made = findings(ROWS, None)
     (topic,) = made.topics
     assert topic.rows == ROWS
-    assert (made.answers, made.figure, made.title) == ((), "", "")
+    assert (made.answers, made.title) == ((), "")
 
 
 def test_numbers_are_the_rows():
@@ -204,22 +203,21 @@ def test_numbers_are_the_rows():
     "text, message",
     ("[", "is not valid YAML"),
     ("[]", "must be a mapping"),
-    ("{}", "findings.figure: None is not allowed; it must be text"),
-    ("{figure: a, topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
-    ("{figure: a, topics: [], title: 1}", "findings.title: 1 is not allowed"),
-    ("{figure: a, topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
-    ("{figure: a, topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
-    ("{figure: a, topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
+    ("{topics: b}", "findings.topics: 'b' is not allowed; it must be a list"),
+    ("{topics: [], title: 1}", "findings.title: 1 is not allowed"),
+    ("{topics: [1]}", r"findings.topics\[0\].title: None is not allowed"),
+    ("{topics: [], questions: b}", "findings.questions: 'b' is not allowed"),
+    ("{topics: [], questions: [1]}", r"questions\[0\].asks: None is not allowed"),
     (
-        "{figure: a, topics: [], questions: [{asks: b, claims: {c: 1}}]}",
+        "{topics: [], questions: [{asks: b, claims: {c: 1}}]}",
         r"questions\[0\].claims: {'c': 1} is not allowed; it must be a mapping of texts",
     ),
     (
-        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
+        "{topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}'}]}",
         r"questions\[0\].given: None is not allowed; it must be a mapping of texts",
     ),
     (
-        "{figure: a, topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', given: {}}]}",
+        "{topics: [], questions: [{asks: b, claims: {c: d}, answer: '{c}', given: {}}]}",
         r"questions\[0\].given: it must have the verdict of 'c', whose number is in the answer",
     ),
 )

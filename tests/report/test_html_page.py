@@ -200,7 +200,7 @@ ANSWERS = [
     "  - No: [on digits](#claim-same), no difference beyond 0.5 points.",
     "  - Not run: on CIFAR-10.",
     "- Is the theorem true? **No.**",
-    r"  - [by the printed T\*](#claim-15) in only 204 of 400 cases.",
+    r"  - No: [by the printed T\*](#claim-15) in only 204 of 400 cases.",
 ]
 
 
@@ -210,10 +210,16 @@ def test_a_page_opens_with_the_paper_and_the_answers(made):
     assert paper.endswith("(<https://example.org/paper>) (A. Author). The claim: All is well.")
     assert paper_markdown(made, "own").splitlines()[4:10] == ANSWERS
     page = results_markdown(made, "results")["results.md"]
-    elsewhere = [line.replace("](#", "](results/claims.md#") for line in ANSWERS]
-    assert page.splitlines()[6:12] == elsewhere
+    lines = [line for line in page.splitlines() if line]
+    at = lines.index("## Is the theorem true?")
+    picture = "[![Figure 8: V](images/results/fig8.png)](results/figures.md#fig8)"
+    assert lines[at + 1 : at + 3] == ["**No.**", picture]
+    assert "| [Is it better?](#claims-1) | 1 | 1 |  |  | 1 |  |" in lines
+    claim = "[on digits](results/claims.md#claim-same)"
+    assert f"| {claim} | **equivalent** | no difference beyond 0.5 points |" in lines
+    assert "Not run: on CIFAR-10." in lines
     for text in (page, paper_markdown(made, "own")):
-        assert "Of 5 claims, 1 holds, 1 fails" in text
+        assert "Of 5 claims, 1 holds, 2 do not" in text
         assert "12 runs." in text
     assert "`make paper PAPER=own` makes this page" in paper_markdown(made, "own")
 
@@ -264,12 +270,12 @@ def test_a_line_of_a_claim_has_the_numbers_of_its_row(made):
 
 def test_a_summary_in_short_has_the_answers_in_words_for_the_folder_above(made):
     rows = {row.claim: row for row in ROWS}
-    words = answer("Is it so?", {"order": "on MNIST"}, rows, "By {order}.", {"order": "holds"})
+    given = {"order": "holds"}
+    words = answer("Is it so?", {"order": "on MNIST"}, rows, given=given, short="So by {order}.")
     answers = (words, *made.findings.answers)
-    block = summary(replace(made, findings=replace(made.findings, answers=answers)), "results")
+    block = summary(replace(made, findings=replace(made.findings, answers=answers)))
     assert summary_of(f"before\n{block}\nafter\n") == block
-    assert block.startswith(f"{BEGIN}\n\n- **Is it so?** By [4.1 points")
-    assert "- Is it better? **Partly.**\n  - Yes: [on MNIST]" in block
+    assert block.startswith(f"{BEGIN}\n\n- So by [4.1 points")
     assert block.endswith(END)
     assert summary_of("no markers") == ""
     above = for_readme(block)
@@ -279,7 +285,7 @@ def test_a_summary_in_short_has_the_answers_in_words_for_the_folder_above(made):
     assert "Of 5 claims" in above
     assert for_readme(above) == above
     undecided = [row for row in ROWS if row.claim == "open"]
-    assert "is undecided" in summary(replace(made, findings=findings(undecided, None)), "own")
+    assert "is undecided" in summary(replace(made, findings=findings(undecided, None)))
 
 
 def test_texts_of_findings_and_records_have_no_html_and_no_lines_of_their_own(made):

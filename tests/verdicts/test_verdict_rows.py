@@ -8,10 +8,11 @@ import pandas as pd
 from cases import cases, refused
 from made_up_page import NAN, ROWS, row
 
+from verdicts import judgement
 from verdicts import report as board
 from verdicts.report import Result, as_json, as_page
 from verdicts.statistics import number
-from verdicts.verdict_rows import MARKED, as_table, counts, read_rows
+from verdicts.verdict_rows import ANSWERS, MARKED, as_table, counted, counts, read_rows
 
 
 @cases(
@@ -48,6 +49,13 @@ def test_verdicts_are_counted_without_cells_and_trivial_and_circular_claims_apar
     cell = row("order", cell="ring", verdict="fails")
     assert counts([*ROWS, cell, copy, fit]) == {**one, MARKED: 2}
     assert counts([]) == dict.fromkeys([*one, MARKED], 0)
+    said = "Of 5 claims, 1 holds, 2 do not, 1 is undecided, 1 is not run"
+    assert counted(counts([*ROWS, copy])).startswith(said)
+
+
+def test_each_verdict_is_one_of_five_answers():
+    every = [verdict for _, verdicts in ANSWERS.values() for verdict in verdicts.split(", ")]
+    assert sorted(every) == sorted(judgement.VERDICTS)
 
 
 @cases(

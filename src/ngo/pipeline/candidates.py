@@ -322,7 +322,7 @@ def report(
         text = f"Weighed by the other {len(rest)} numbers alone, {rows['inside'].sum()} of "
         content.append(("Held out", f"{text}{len(rows)} lie in their intervals of 95 %.", rows))
     for name in found.entry.get("claims", {}):
-        rows = pd.DataFrame(_shares(found, claims, tables, name))
+        rows = pd.DataFrame(shares(found, claims, tables, name))
         content.append(("A claim in what remains", f"{claims.claims[name].says}. {CLAIMS}", rows))
     if number:
         content.append(("Is the instrument right?", PLANTS, planted(found, number)))
@@ -330,7 +330,7 @@ def report(
     return weighed, [(heading, text, as_strings(rows)) for heading, text, rows in content]
 
 
-def _shares(
+def shares(
     found: Study, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame], name: str
 ) -> Iterator[dict[str, Any]]:
     """A claim over universes, weighed by other cells: over all, and over those as the text says."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ngo.analysis.table_files import started
 from ngo.common.registries import PARTITIONS
+from ngo.pipeline import candidates, printed_numbers
 from ngo.pipeline.archives.archive import OLDER
 from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.verify import Group, bases
@@ -20,8 +21,10 @@ from ngo.pipeline.plan import Plan, plan
 from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
+from verdicts import read_tables
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.registry import UserError
+from verdicts.reproduction import reproduce
 from verdicts.verdict_rows import read_rows
 
 
@@ -31,7 +34,8 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     The results are read from the working directory; tables and figures are read only when a page is
     made. Raises a UserError for the first file that is absent.
     """
-    planned = plan(read_config(configs))
+    config = read_config(configs)
+    planned = plan(config)
     folder = Path(tier_folder(planned.tier))
     shown = []
     for entry in planned.artefacts.values():
@@ -56,7 +60,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings, partial(setting, planned, groups)),
+        findings=findings(rows, planned.findings, partial(setting, planned, groups, config)),
         cells=read_rows(folder / f"tables/{CLAIMS}_cells.csv"),
         shown=shown,
         ledger=CLAIMS,
@@ -82,13 +86,16 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
 NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 
 
-def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> str:
+def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str, name: str) -> str:
     """The value of a field in a claim, in words: ``0.2``, ``4 to 64``, ``random``.
 
     It is that of all runs that the claim compares. ``of.gamma`` is the value on one side, ``data``
-    names the data set and the partition, and ``margin`` is the claim's. A UserError for a field
-    that the claim does not have.
+    names the data set and the partition, and ``margin`` is the claim's. ``weighed`` is the share of
+    a claim over universes (``ngo candidates``), and ``printed`` how many printed numbers agree
+    (``ngo reproduce``). A UserError for a field that the claim does not have.
     """
+    if name in FROM_TABLES:
+        return FROM_TABLES[name](planned, config, claim)
     asked, (side, _, field) = planned.ledger.claims[claim], name.rpartition(".")
     runs = [planned.runs[run] for group in groups if group.claim == claim for run in group.runs]
     values: set[object] = {getattr(run, name, None) for run in runs}
@@ -104,6 +111,31 @@ def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> st
         raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")
     words = [value if isinstance(value, str) else f"{value:g}" for value in known]
     return " to ".join(dict.fromkeys([words[0], words[-1]]))
+
+
+def _weighed(planned: Plan, config: Mapping, claim: str) -> str:
+    """``45 % [32, 59]``: each universe counts by how likely it would have printed other numbers."""
+    entry, *_ = (e for e in config["unstated"].values() if claim in e.get("claims", {}))
+    names = {*planned.ledger.claims[claim].tables, *entry["runs"]}
+    tables = read_tables(f"{tier_folder(planned.tier)}/metrics", names)
+    numbers = printed_numbers.on_numbers(Path(planned.claims))
+    of_runs = {name: tables[name] for name in entry["runs"] if name in tables}
+    study = candidates.study(entry, numbers, of_runs)
+    row: dict[str, str] = next(candidates.shares(study, planned.ledger, tables, claim))
+    return row["weighed"]
+
+
+def _printed(planned: Plan, _: Mapping, __: str) -> str:
+    """``21 of 43 printed numbers and 12 of 19 gaps``: those inside their prediction intervals."""
+    numbers = printed_numbers.on_numbers(Path(planned.claims))
+    tables = read_tables(f"{tier_folder(planned.tier)}/metrics", numbers.tables)
+    printed, measured = printed_numbers.printed_and_measured(numbers, tables)
+    found = reproduce(measured, printed, gaps=("method", "gossip"))
+    return found.inside
+
+
+#: Of the fields that a slot may have, those that are computed from tables.
+FROM_TABLES = {"weighed": _weighed, "printed": _printed}
 
 
 def _first_runs(

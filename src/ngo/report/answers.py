@@ -4,12 +4,11 @@ A question names the claims that answer it, the main one first, with labels such
 A claim says yes where it holds. The first word follows from all verdicts:
 
 - Yes: all hold. No: none does. "Yes, where decided" and "No, where decided": others are undecided.
-- It depends: a claim holds at some values of a setting, or in a part of its universes.
+- It depends: a claim holds at some values of a setting, or in a part of its universes (most too).
 - Partly: some claims hold, and others do not.
 - Undecided: none is decided. Not run: none was run. Out of scale: none meets its gates.
 
-Claims over universes may have another word: "At the settings of the runs yes; over others
-undecided". The rest of the sentence has the labels and numbers of the claims.
+The rest of the sentence has the labels and numbers of the claims.
 
 An author may write an answer, with slots for numbers and settings of claims. It is shown while the
 verdicts are those that the author names.
@@ -25,19 +24,15 @@ from itertools import groupby
 
 from verdicts import judgement
 from verdicts.claims import ALTERNATIVE
-from verdicts.statistics import ABSENT, Multiverse, alike, spoken
-from verdicts.verdict_rows import WORDS, Row
+from verdicts.statistics import ABSENT, Multiverse, alike
+from verdicts.verdict_rows import ANSWERS, Row, counted, counts
 
 YES, DEPENDS, NO, OPEN = "yes", "it depends", "no", "undecided"
 #: What a verdict answers to the question.
 KINDS = {
-    **dict.fromkeys(
-        (judgement.HOLDS, judgement.ROBUST, judgement.MOSTLY_HOLDS, judgement.CONSISTENT), YES
-    ),
-    **dict.fromkeys((judgement.DEPENDS, judgement.MIXED), DEPENDS),
-    **dict.fromkeys((judgement.UNDECIDED, judgement.CANNOT_TELL), OPEN),
-    **dict.fromkeys((judgement.FAILS, judgement.REVERSED, judgement.MOSTLY_REVERSED), NO),
-    **dict.fromkeys((judgement.EQUIVALENT, judgement.NO_EFFECT, judgement.NOT_MET), NO),
+    verdict: kind
+    for kind, (_, verdicts) in zip((YES, NO, DEPENDS, OPEN), ANSWERS.values(), strict=False)
+    for verdict in verdicts.split(", ")
 }
 
 #: Verdicts that do not answer it.
@@ -45,12 +40,6 @@ NOT_DECIDED = (judgement.OUT_OF_SCALE, judgement.NOT_RUN)
 
 #: The order in which an answer lists its claims.
 ORDER = (DEPENDS, YES, NO, OPEN)
-
-#: The smallest share of the variance over universes for which a setting is named, …
-LEAST_SHARE = 0.1
-
-#: … and how many are.
-MOST_NAMED = 2
 
 #: In an author's words: ``{ID}`` is the number of a claim, ``{ID:FIELD}`` the value of a field.
 SLOT = re.compile(r"\{([^{}]+)\}")
@@ -84,35 +73,28 @@ class Answer:
     parts: tuple[Part, ...]
     #: The claims that do not answer it, by the reason; empty if all do.
     left_out: str
-    #: An author's words: pieces of text, with the claim of a piece that is a number.
+    #: An author's words: pieces of text, with the claim of a piece that is a number; …
     in_words: tuple[tuple[str, Row | None], ...] = ()
+    #: … a sentence for README.md, …
+    short: tuple[tuple[str, Row | None], ...] = ()
+    #: … and the name of a figure that shows it.
+    figure: str = ""
     #: Why these words are not shown: the verdicts that have changed since they were written.
     outdated: str = ""
-    #: The further claims on the question that were decided.
-    further: tuple[Row, ...] = ()
+    #: What further claims on the question say that were decided.
+    further: tuple[Part, ...] = ()
+    #: All claims on the question.
+    rows: tuple[Row, ...] = ()
 
     @property
-    def also(self) -> list[tuple[str, list[Row]]]:
-        """The further claims by verdict, in its words: ``4 hold``."""
-        by = {verdict: [r for r in self.further if r.verdict == verdict] for verdict in WORDS}
-        return [(f"{len(of)} {WORDS[name][len(of) != 1]}", of) for name, of in by.items() if of]
-
-    @property
-    def hue(self) -> str:
-        """The first word that all claims together give; it decides the colour."""
-        return first_word([part.kind for part in self.parts])
+    def also(self) -> str:
+        """What becomes of the further claims: ``Of 5 claims, 4 hold, 1 does not.``"""
+        return counted(counts(part.row for part in self.further)) if self.further else ""
 
     @property
     def groups(self) -> list[tuple[str, list[Part]]]:
         """The parts by what they say."""
         return [(kind, list(parts)) for kind, parts in groupby(self.parts, lambda part: part.kind)]
-
-    @property
-    def lines(self) -> list[tuple[str, list[Part]]]:
-        """The groups, each with the first words of its line, unless the answer's word says them."""
-        groups = self.groups
-        alone = len(groups) == 1 and self.word.lower() == groups[0][0]
-        return [("" if alone else kind.capitalize() + ":", parts) for kind, parts in groups]
 
     @property
     def sentence(self) -> str:
@@ -135,11 +117,14 @@ def answer(
     given: Mapping[str, str] | None = None,
     also: Sequence[str] = (),
     setting: Setting | None = None,
+    short: str = "",
+    figure: str = "",
 ) -> Answer | None:
     """The answer that the claims with these ids and labels give; None if ``rows`` has none.
 
-    ``words`` are an author's, written for the verdicts ``given``; ``setting`` fills its slots.
-    ``also`` are further claims, which count in the answer's first word and have no label.
+    ``words`` are an author's, written for the verdicts ``given``, and ``short`` is a sentence of
+    them; ``setting`` fills their slots. ``also`` are further claims, which count in the answer's
+    first word and have no label.
     """
     known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
     if not known:
@@ -156,10 +141,11 @@ def answer(
         else:
             marked.append(name)
     parts.sort(key=lambda part: ORDER.index(part.kind))
-    run = [rows[claim] for claim in also if claim in rows]
-    further = [row for row in run if row.verdict not in NOT_DECIDED]
-    counted = [*parts, *(Part(row, "", "") for row in further if not row.mark)]
-    out, word = {**absent, "By construction": marked}, _word(counted)
+    more = [rows[claim] for claim in also if claim in rows]
+    decided = [row for row in more if row.verdict not in NOT_DECIDED]
+    further = [Part(row, row.statement, finding(row)) for row in decided]
+    kinds = [part.kind for part in (*parts, *(part for part in further if not part.row.mark))]
+    out, word = {**absent, "By construction": marked}, first_word(kinds)
     if len(absent) == 1 and not parts and not marked:
         out, word = {}, next(iter(absent))  # the word says so
     elif word in ("Yes", "No") and judgement.OUT_OF_SCALE in {row.verdict for row, _ in known}:
@@ -170,9 +156,11 @@ def answer(
         for claim, verdict in (given or {}).items()
         if claim in rows and rows[claim].verdict != verdict
     ]
-    outdated = "; ".join(changed)
-    told = in_words(words, rows, setting) if words and not changed else ()
-    return Answer(question, word, tuple(parts), left_out, told, outdated, tuple(further))
+    texts = ("", "") if changed else (words, short)
+    told = (in_words(text, rows, setting) for text in texts)
+    asked = (*(row for row, _ in known), *more)
+    found = left_out, *told, figure, "; ".join(changed), tuple(further), asked
+    return Answer(question, word, tuple(parts), *found)
 
 
 def in_words(
@@ -183,7 +171,7 @@ def in_words(
     for k, piece in enumerate(SLOT.split(words)):
         claim, _, field = piece.partition(":")
         if k % 2 == 0:
-            pieces.append((piece, None))
+            pieces += [(piece, None)] * bool(piece)
         elif claim not in rows or (field and setting is None):
             return ()
         elif field:
@@ -198,19 +186,10 @@ def in_words(
 
 def size(row: Row) -> str:
     """The number of a claim: how large an effect is, or in how many cases or universes it holds."""
-    if row.multiverse is not None:
-        return f"{100 * row.multiverse.share:.0f} % of {row.multiverse.count} universes"
+    if (seen := row.multiverse) is not None:
+        other_way = f"the other way in {seen.reversed / seen.count:.0%}".replace("%", " %")
+        return f"{100 * seen.share:.0f} % of {seen.count} universes, {other_way}"
     return f"{row.met:.0f} of {row.cases:.0f}" if row.cases > 0 else _size(row)
-
-
-def _word(parts: Sequence[Part]) -> str:
-    """The first word, or two of them if claims over universes have another one."""
-    here = [part.kind for part in parts if part.row.multiverse is None]
-    over = [part.kind for part in parts if part.row.multiverse is not None]
-    word, there = first_word(here or over), first_word(over or here)
-    if word == there:
-        return word
-    return f"At the settings of the runs {word.lower()}; over others {there.lower()}"
 
 
 def first_word(kinds: Sequence[str]) -> str:
@@ -263,17 +242,7 @@ def _in_universes(verdict: str, seen: Multiverse) -> str:
     if seen.rule:
         where = "it holds" if seen.rule_of == "holds" else "the other way"
         said += f" ({where} where {seen.rule}, which is right in {seen.rule_accuracy:.0%})"
-    elif verdict == judgement.UNDECIDED and (told := _told_by(seen.variance)):
-        said += f" (of the variance, {told})"
-    return said.replace("%", " %")
-
-
-def _told_by(variance: Mapping[str, float]) -> str:
-    """``γ explains 36 %, p 23 %``: the settings that explain most; empty if none explains much."""
-    most = sorted(variance.items(), key=lambda setting: -setting[1])[:MOST_NAMED]
-    named = [(spoken(name), f"{share:.0%}") for name, share in most if share >= LEAST_SHARE]
-    verbs = (" explains ", " ")
-    return ", ".join(verb.join(each) for verb, each in zip(verbs, named, strict=False))
+    return said.replace(" %", "%").replace("%", " %")
 
 
 def _size(row: Row) -> str:

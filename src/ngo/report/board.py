@@ -18,12 +18,7 @@ from ngo.printing import bracketed
 from ngo.report.pages import file, rendered
 from verdicts import judgement
 from verdicts.claims import MARKS
-from verdicts.verdict_rows import counted, counts_of
-
-#: The verdicts with a column of counts.
-COLUMNS = sorted(
-    {*judgement.ALWAYS, judgement.REVERSED, judgement.OUT_OF_SCALE}, key=judgement.VERDICTS.index
-)
+from verdicts.verdict_rows import ANSWERS, answered, counted, counts_of
 
 #: A row of a table: values by column.
 Line = Mapping[str, Any]
@@ -119,9 +114,9 @@ def _values(board: Board) -> dict[str, object]:
         grid.setdefault(cell["method"], {})[cell["setting"]] = shown
     used = sorted({claim["verdict"] for claim in board.claims}, key=judgement.VERDICTS.index)
     return {
-        **{"board": board, "told": told(board), "columns": COLUMNS, "used": used},
+        **{"board": board, "told": told(board), "columns": [*ANSWERS], "used": used},
         **{"settings": settings, "grid": grid, "conditions": conditions},
-        **{"counts": counts, "helps": helps, "ours": ours},
+        **{"numbers": lambda of: answered(counts(of)), "helps": helps, "ours": ours},
     }
 
 
@@ -145,8 +140,7 @@ def _many(number: int, one: str, many: str) -> str:
 def counts(claims: Iterable[Line]) -> dict[str, int]:
     """The number of claims with each verdict, as on the papers' own pages (``verdicts.counts``)."""
     ends = [(claim["verdict"], claim["remark"].rpartition("; ")[2]) for claim in claims]
-    found = counts_of((verdict, end if end in MARKS else None) for verdict, end in ends)
-    return {**dict.fromkeys(COLUMNS, 0), **found}
+    return counts_of((verdict, end if end in MARKS else None) for verdict, end in ends)
 
 
 def ours(claim: Line) -> bool:

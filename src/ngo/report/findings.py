@@ -35,23 +35,13 @@ class Topic:
         """The id of the heading."""
         return "topic-" + re.sub(r"\W+", "-", self.title.lower()).strip("-")
 
-    @property
-    def absent(self) -> dict[str, list[Row]]:
-        """The claims that were not run, by the reason."""
-        groups: dict[str, list[Row]] = {}
-        for row in self.rows:
-            if row.verdict == judgement.NOT_RUN:
-                groups.setdefault(row.reason.rstrip("."), []).append(row)
-        return groups
-
 
 @dataclass(frozen=True)
 class Findings:
-    """All answers and topics, and the figure shown with the answers."""
+    """All answers and topics."""
 
     answers: tuple[Answer, ...]
     topics: tuple[Topic, ...]
-    figure: str
     #: The title of the page; empty if the file names none.
     title: str = ""
     #: The settings of the playground that show claims, by claim: fragments of its address.
@@ -74,18 +64,19 @@ def findings(
             topics.append(Topic(topic["title"], " ".join(topic["about"].split()), claims))
     answers = []
     for question in listed["questions"]:
-        words = " ".join(question.get("answer", "").split())
+        words, short = (" ".join(question.get(key, "").split()) for key in ("answer", "short"))
         given, also = question.get("given"), question.get("also", ())
-        told = answer(question["asks"], question["claims"], by_id, words, given, also, setting)
+        texts = setting, short, question.get("figure", "")
+        told = answer(question["asks"], question["claims"], by_id, words, given, also, *texts)
         answers += [told] if told else []
     play = {claim: setting for claim, setting in listed["play"].items() if claim in by_id}
-    return Findings(tuple(answers), tuple(topics), listed["figure"], listed["title"], play)
+    return Findings(tuple(answers), tuple(topics), listed["title"], play)
 
 
 def _of_all(rows: Sequence[Row]) -> dict:
     claims = [row.claim for row in rows if not row.cell]
     topic = {"title": "All claims", "about": "In the order of the file.", "claims": claims}
-    return {**OPTIONAL, "topics": [topic], "figure": ""}
+    return {**OPTIONAL, "topics": [topic]}
 
 
 #: What a file may leave out.
@@ -95,7 +86,7 @@ OPTIONAL = {"title": "", "questions": [], "play": {}}
 def read_findings(path: str | Path) -> dict:
     """The checked content of a file of findings; a one-line UserError for its first mistake."""
     listed = OPTIONAL | read_mapping(path, "findings")
-    _check("findings", listed, figure=str, topics=list, title=str, questions=list, play=dict)
+    _check("findings", listed, topics=list, title=str, questions=list, play=dict)
     for k, topic in enumerate(listed["topics"]):
         _check(f"findings.topics[{k}]", topic, title=str, about=str, claims=list)
     for k, question in enumerate(listed["questions"]):
@@ -104,7 +95,8 @@ def read_findings(path: str | Path) -> dict:
             _check(f"findings.questions[{k}]", question, answer=str, given=dict)
         if "also" in question:
             _check(f"findings.questions[{k}]", question, also=list)
-        slots = {slot.partition(":")[0] for slot in SLOT.findall(question.get("answer", ""))}
+        texts = f"{question.get('answer', '')} {question.get('short', '')}"
+        slots = {slot.partition(":")[0] for slot in SLOT.findall(texts)}
         if missing := slots - set(question.get("given", {})):
             raise UserError(
                 f"findings.questions[{k}].given: it must have the verdict of "

@@ -26,8 +26,9 @@ from ngo.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.printing import body, inert
 from ngo.report.contents import Contents, content, text
 from ngo.report.findings import Topic, told
+from verdicts import judgement
 from verdicts.report import escaped
-from verdicts.verdict_rows import WORDS, counted, counts, registered
+from verdicts.verdict_rows import ANSWERS, MARKED, answered, counted, counts, registered
 
 #: The templates, the style sheets and the scripts.
 FOLDER = Path(__file__).with_name("page")
@@ -85,14 +86,14 @@ def html_page(contents: Contents) -> str:
     return rendered(
         "page.html.jinja",
         contents=contents,
-        columns=[name for name, number in counts(contents.rows).items() if number],
-        used=sorted({row.verdict for row in contents.rows}, key=[*WORDS].index),
+        columns=[*ANSWERS, MARKED],
+        used=sorted({row.verdict for row in contents.rows}, key=judgement.VERDICTS.index),
         topics=topics,
         style=file("page.css"),
         script=file("page.js"),
         playground=play_page() if contents.findings.play else "",
         **{"counted": counted, "counts": counts, "registered": registered, "told": told},
-        **{"hue": hue, "picture": picture, "prose": prose},
+        **{"hue": hue, "picture": picture, "prose": prose, "answered": answered},
         table=lambda stem: Markup(body(text(stem.with_name(f"{stem.name}.html")))),
     )
 
@@ -132,7 +133,6 @@ def hue(word: str) -> str:
 # Markdown.
 
 BEGIN = "<!-- summary: written by make results-page -->"
-REST = "<!-- the rest is not in README.md -->"
 END = "<!-- end of the summary -->"
 SUMMARY = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
 
@@ -150,10 +150,11 @@ def paper_markdown(contents: Contents, name: str) -> str:
 
 def results_markdown(contents: Contents, name: str) -> dict[str, str]:
     """The pages of README.md's results, by their paths in docs/."""
-    values, top = _values(contents, name), Markup(summary(contents, name))
-    used = [verdict for verdict, number in counts(contents.rows).items() if number]
+    values = _values(contents, name) | {"provenance": _provenance(contents)}
+    top = {"summary": Markup(summary(contents)), "columns": [*ANSWERS, MARKED]}
+    top |= {"counts": counts, "answered": answered}
     return {
-        "results.md": rendered("results.md.jinja", summary=top, used=used, counts=counts, **values),
+        "results.md": rendered("results.md.jinja", **top, **values),
         "results/claims.md": rendered("claims.md.jinja", **values),
         "results/figures.md": rendered("figures.md.jinja", **values),
     }
@@ -171,9 +172,10 @@ def _values(contents: Contents, name: str) -> dict[str, Any]:
 
 
 def by_topic(contents: Contents) -> Iterator[Topic]:
-    """All claims, each in the first topic that has it, or under *Other claims*."""
+    """All claims, each in the first topic or question that has it, or under *Other claims*."""
     rest = {row.claim: row for row in contents.rows}
-    for topic in contents.findings.topics:
+    asked = (Topic(answer.question, "", answer.rows) for answer in contents.findings.answers)
+    for topic in (*contents.findings.topics, *asked):
         if rows := [rest.pop(row.claim) for row in topic.rows if row.claim in rest]:
             yield replace(topic, rows=rows)
     if rest:
@@ -191,11 +193,10 @@ def _provenance(contents: Contents) -> str:
     return f"The tier is {contents.tier}; {runs}. {registered(contents.rows)}".strip()
 
 
-def summary(contents: Contents, name: str) -> str:
-    """The answers, the counts and one figure (if it is there), between markers."""
-    told = {"counted": counted(counts(contents.rows)), "provenance": _provenance(contents)}
-    marks = {"begin": Markup(BEGIN), "rest": Markup(REST), "end": Markup(END)}
-    return rendered("summary.md.jinja", contents=contents, name=name, **told, **marks).rstrip()
+def summary(contents: Contents) -> str:
+    """The answers that have a short form, and the counts, between markers."""
+    told, marks = counted(counts(contents.rows)), {"begin": Markup(BEGIN), "end": Markup(END)}
+    return rendered("summary.md.jinja", contents=contents, counted=told, **marks).rstrip()
 
 
 def summary_of(document: str) -> str:
@@ -205,11 +206,8 @@ def summary_of(document: str) -> str:
 
 
 def for_readme(block: str) -> str:
-    """A summary in short, for README.md in the folder above docs/: the answers in words, counts."""
-    short = block.removesuffix(END).partition(REST)[0] + END
-    lines = [line for line in short.split("\n") if not line.startswith("  - ")]
-    words = "\n".join(line for line in lines if line[:2] != "- " or line.startswith("- **"))
-    return re.sub(r"(?<!\\)\]\((?=results/)", "](docs/", re.sub(r"\n{3,}", "\n\n", words))
+    """A summary for README.md, in the folder above docs/."""
+    return re.sub(r"(?<!\\)\]\((?=results/)", "](docs/", block)
 
 
 if __name__ == "__main__":

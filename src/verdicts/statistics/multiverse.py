@@ -81,13 +81,13 @@ class Multiverse:
 
     @property
     def by_cell(self) -> str:
-        """``wins … where``: the cells of ``shares`` where it holds most, and its opposite does."""
+        """The cells of ``shares`` where it holds most, and where its opposite does, in words."""
         told = []
-        for name, words in (("holds", "holds most"), ("reversed", "its opposite")):
+        for name, words in (("holds", "holds"), ("reversed", "its opposite")):
             best = max(self.shares, key=lambda cell: (cell[name], cell["count"]), default={name: 0})
             if best[name]:
-                share = f"{100 * best[name]:.0f} % of {best['count']}"
-                told.append(f"{words} with {best['where']} ({share})")
+                share = f"{100 * best[name]:.0f} % of the {best['count']}"
+                told.append(f"{words} in {share} with {best['where']}")
         return ", ".join(told)
 
     def interval(self, side: int) -> tuple[float, float]:
