@@ -17,6 +17,7 @@ from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
+from ngo.plots.captions import spoken
 from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
@@ -78,10 +79,6 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
     return campaign if campaign.paper == paper and campaign.tier != tier else None
 
 
-#: The names of data sets in sentences.
-NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-
-
 def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> str:
     """The value of a field in a claim, in words: ``0.2``, ``4 to 64``, ``random``.
 
@@ -98,7 +95,7 @@ def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> st
         values = {dict(asked.arguments.get(side) or {}).get(field)}  # type: ignore[call-overload]
     elif name == "data":
         halves = [(PARTITIONS[run.partition].by_label, run.dataset) for run in runs]
-        values = {f"{'non-' * by}iid {NAMES.get(data, data)}" for by, data in halves}
+        values = {f"{'non-' * by}iid {spoken(data)}" for by, data in halves}
     known = sorted(value for value in values if isinstance(value, int | float | str))
     if not known or (len(known) > 1 and isinstance(known[0], str)):
         raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")
