@@ -161,7 +161,7 @@ class Reproduction(Result):
     def draw(self, figure: Figure) -> None:
         """How far printed numbers are from ours, a line for each part: inside is grey.
 
-        What is farther than ``EDGE`` half-widths stands at the edge.
+        What is farther than ``EDGE`` half-widths stands at the edge, with its count.
         """
         parts = [pair for pair in self.parts() if pair[1].frame["low"].notna().any()]
         if not 0 < len(parts) <= MOST_DRAWN:
@@ -171,25 +171,32 @@ class Reproduction(Result):
         for axes, kind in zip(figure.subplots(1, 2, sharey=True), (LEVEL, GAP), strict=True):
             axes.axvspan(-1, 1, color="0.9", zorder=0)
             rows = pd.concat([part.of(kind).assign(place=k) for k, (_, part) in enumerate(parts)])
-            off = rows["printed"] - rows["ours"]
-            half = np.where(off > 0, rows["high"] - rows["ours"], rows["ours"] - rows["low"])
+            off = rows["ours"] - rows["printed"]
+            half = np.where(off < 0, rows["high"] - rows["ours"], rows["ours"] - rows["low"])
             rows["far"] = (off / half).fillna(0).clip(-EDGE, EDGE)
-            for verdict, (colour, marker) in DRAWN.items():
-                look = {"color": colour, "alpha": 0.7, "label": verdict}
+            for verdict, (colour, marker, fill) in DRAWN.items():
+                look = {"color": colour, "fillstyle": fill, "label": verdict}
                 axes.plot("far", "place", marker, data=rows[rows["verdict"] == verdict], **look)
+            for place, same in rows[rows["far"].abs() == EDGE].groupby(["place", "far"]):
+                where = {"textcoords": "offset points", "ha": "center"}
+                axes.annotate(f"{len(same)}", place[::-1], (0, 5), **where)
             ends = -EDGE - 0.5, EDGE + 0.5
             axes.set(title=f"printed {kind}s", xlim=ends, xticks=range(-4, 5, 2))
         axes.set_yticks(range(len(names)), names, parse_math=False)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        figure.supxlabel("printed − ours, in half-widths of our prediction interval", fontsize=10)
+        figure.supxlabel("ours − printed, in half-widths of our prediction interval", fontsize=10)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
 #: How far the picture goes, in half-widths of intervals.
 EDGE = 5
 
-#: The colour and the marker of each verdict in the picture.
-DRAWN = {CONSISTENT: ("#12652a", "o"), NOT_MET: ("#a3201c", "X"), CANNOT_TELL: ("#7a7a7a", "s")}
+#: The colour, the marker and its filling of each verdict in the picture.
+DRAWN = {
+    CONSISTENT: ("#12652a", "o", "full"),
+    NOT_MET: ("#a3201c", "x", "full"),
+    CANNOT_TELL: ("#7a7a7a", "s", "none"),
+}
 
 
 def comparable(rows: pd.DataFrame) -> pd.DataFrame:

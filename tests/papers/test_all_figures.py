@@ -73,7 +73,7 @@ LOST = {"one": lambda seed: seed == 1, "all": lambda seed: True}
 def test_every_figure_is_drawn_whatever_diverges(name, lost):
     runs, more = FIGURES[name]
     figure, shown = drawn(name, runs(LOST[lost]), *more)
-    assert "diverged" in " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
+    assert "×" in " ".join(text.get_text() for axis in figure.axes for text in axis.texts)
     for axis in figure.axes:
         assert axis.get_title() or not axis.axison
         shared = axis.get_shared_y_axes().get_siblings(axis)
@@ -104,8 +104,8 @@ def test_a_figure_is_made_from_files_in_the_same_bytes_each_time(tmp_path):
 
 @cases(
     "name, reference, last",
-    ("table1", made_up.TABLE1, "data: mnist; 3 seeds."),
-    ("tableA2", made_up.TABLE_A2, "mnist, in place of the paper's cifar10; 3 seeds."),
+    ("table1", made_up.TABLE1, "data: MNIST; 3 seeds."),
+    ("tableA2", made_up.TABLE_A2, "MNIST, in place of the paper's CIFAR-10; 3 seeds."),
 )
 def test_a_table_is_saved_in_four_forms(name, reference, last, tmp_path):
     rows = made_up.cell("ring", "gossip", [0.3, 0.4, 0.5])

@@ -63,7 +63,6 @@ def test_what_a_notebook_cuts_off_is_marked_with_its_number_when_it_is_saved(tmp
     axis = figure.subplots()
     axis.plot([1, 2, 3, 40], [3.0, 5306.2, 4.0, 4.0], "o-", color="red")
     axis.plot([1, 2, 3], [4.0, 3.0, 0.001], markevery=2, marker="s")  # a curve
-    axis.plot([1, 2, 3], [4.0, 1e9, 4.0], gid=plots.PREDICTED)
     axis.axhline(1e12)
     axis.set(yscale=scale, ylim=(1, 10), xlim=(0.5, 4))
     plots.save_figure(figure, tmp_path / "cut", pd.DataFrame())
@@ -92,7 +91,7 @@ def test_a_table_names_the_data_set_of_the_papers_numbers(tmp_path, monkeypatch)
         told = {"out": tmp_path / "tier", "runs": runs, "reference": "paper.csv", **given}
         plots.save("table", runs, printed=runs.astype(str), caption="Of one seed. ", **told)
         caption = (tmp_path / "tier/tables/table.md").read_text()
-        paper = given.get("stands_for", "cifar10")
+        paper = captions.spoken(given.get("stands_for", "cifar10"))
         told = "Of one seed. Tier tier; data: digits, in place of the paper's"
         assert caption.startswith(f"{told} {paper}")
 
@@ -125,13 +124,13 @@ def test_a_value_at_an_edge_of_the_grid_says_so():
 
 def test_a_caption_says_what_made_it():
     runs = pd.DataFrame({"dataset": ["digits", "digits"], "seed": [0, 4]})
-    told = "Tier demo; data: digits, in place of the paper's mnist; 2 seeds."
+    told = "Tier demo; data: digits, in place of the paper's MNIST; 2 seeds."
     assert captions.made_by("demo", runs) == told
     mnist = pd.DataFrame({"dataset": ["mnist"], "seed": [0], "train_samples": [60_000]})
-    assert captions.made_by("laptop", mnist) == "Tier laptop; data: mnist; 1 seed."
+    assert captions.made_by("laptop", mnist) == "Tier laptop; data: MNIST; 1 seed."
     told = captions.made_by("laptop", mnist, paper="cifar10")
-    assert "data: mnist, in place of the paper's cifar10;" in told
-    assert captions.made_by("paper", mnist, paper="mnist") == "Tier paper; data: mnist; 1 seed."
+    assert "data: MNIST, in place of the paper's CIFAR-10;" in told
+    assert captions.made_by("paper", mnist, paper="mnist") == "Tier paper; data: MNIST; 1 seed."
 
 
 def test_seeds_are_counted_by_combination_and_older_runs_lack_fields():
@@ -148,13 +147,13 @@ def test_a_caption_says_what_the_runs_had_in_common_and_where_they_vary():
          "method": ["gossip", "centralized", "ngo"], "gamma": [0.1, None, 0.1],
          "p": [1.0, None, 0.9], "epochs": [4.0, 4.0, 20.0]}
     )  # fmt: skip
-    told = "Tier laptop; data: mnist; γ = 0.1; p = 0.9; 4–20 epochs; 1 seed."
+    told = "Tier laptop; data: MNIST; γ = 0.1; p = 0.9; 4–20 epochs; 1 seed."
     assert captions.made_by("laptop", runs) == told
     methods = ["ngo", "ngo", "gossip"]
     spread = runs.assign(
         method=methods, p=[0.6, 0.9, 1.0], gamma=[0.1, 0.3, 1.0], epochs=1.0, partition="iid"
     )
-    told = "Tier laptop; data: mnist; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 1 seed."
+    told = "Tier laptop; data: MNIST; γ = 0.1–1; p = 0.6–0.9; 1 epoch; 1 seed."
     assert captions.made_by("laptop", spread) == told
     assert "; p = 1; " in captions.made_by("laptop", spread.assign(p=1.0))
 
@@ -177,7 +176,7 @@ def test_fewer_than_three_seeds_have_no_intervals():
     one, two, three = (pd.DataFrame({"seed": range(seeds)}) for seeds in (1, 2, 3))
     assert captions.intervals(one) == ""
     assert captions.intervals(two).startswith("Means over seeds; no intervals below 3 seeds")
-    assert "95 % Student t" in captions.intervals(three)
+    assert "95 %, Student t" in captions.intervals(three)
     for runs in (two, three):
         assert "geometric" in captions.intervals(runs)
         assert "geometric" not in captions.intervals(runs, geometric=False)

@@ -96,16 +96,6 @@ def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     return others.merge(best_cases(table, value), on=[*MIXER, *TUNED])
 
 
-def undisturbed_course(table: pd.DataFrame) -> pd.DataFrame:
-    """V of each mixer at its best by round, undisturbed, and the models that a worker has sent."""
-    clean = with_mixers(table[table["disturbance"] == "none"])
-    clean = best_rows(clean, "V_early")
-    by = ["mixer", "topology", "p", "gamma", "round"]
-    rows = clean.assign(diverged=~np.isfinite(clean["V"]), run=clean["seed"])
-    sent = clean.groupby(by)["messages"].mean() / clean["workers"].iloc[0]
-    return points(rows, by, ["V"]).merge(sent.rename("messages").reset_index(), on=by)
-
-
 def compared_mixers(table: pd.DataFrame) -> pd.DataFrame:
     """``comparison`` by ``V_early``, by ``V_settled`` under disturbances that leave a floor.
 

@@ -39,7 +39,7 @@ def at_equal(
     last = final(metrics)
     ends = last[cost].where(~last["diverged"]).astype(float)
     budget = share * ends.groupby([last[name] for name in same]).transform("min")
-    return _at(metrics, last.assign(budget=budget), cost, values)
+    return at_budgets(metrics, last.assign(budget=budget), cost, values)
 
 
 def at_equal_steps(metrics: Table, values: list[str]) -> Table:
@@ -48,7 +48,8 @@ def at_equal_steps(metrics: Table, values: list[str]) -> Table:
     The column ``budget`` is ``shared_steps``. Values between two evaluations are linear in the
     steps; those of a diverged run are NaN.
     """
-    return _at(metrics, final(metrics).assign(budget=float(shared_steps(metrics))), "step", values)
+    last = final(metrics).assign(budget=float(shared_steps(metrics)))
+    return at_budgets(metrics, last, "step", values)
 
 
 def shared_steps(metrics: Table) -> int:
@@ -58,7 +59,7 @@ def shared_steps(metrics: Table) -> int:
     return int(whole.min() if len(whole) else last["step"].max())
 
 
-def _at(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
+def at_budgets(metrics: Table, last: Table, x: str, values: list[str]) -> Table:
     """The ends ``last`` of runs, with ``values`` where the column ``x`` was ``budget``.
 
     Linear in ``x`` between evaluations. NaN for a run that diverged, or ended before its budget.

@@ -11,7 +11,7 @@ from ngo.analysis.seed_means import together
 from ngo.common.files import found
 from ngo.common.lazy import Table, pd, torch
 from ngo.common.registries import TOPOLOGIES
-from ngo.gossip.bounds import chatter_V, delay_limit
+from ngo.gossip.bounds import delay_limit
 
 
 def _fixed_matrix(rows: Table) -> np.ndarray | None:
@@ -82,28 +82,6 @@ def is_degree(spectra: pd.DataFrame, forms: pd.Series) -> pd.Series:
 
 def _words(yes: pd.Series, known: pd.Series) -> pd.Series:
     return yes.map({True: "yes", False: "no"}).where(known)
-
-
-# The predicted floor of V: discrete nonlinear gossip does not come to rest.
-
-FLOOR = "predicted floor of V"
-
-
-def chatter_floor(runs: pd.DataFrame) -> pd.DataFrame:
-    """V of the largest two-cycle at each p < 1 and γ of ``runs`` (``bounds.chatter_V``).
-
-    ``runs`` have one topology and one number of workers and of parameters. Columns: p, gamma,
-    value, mean. No rows for a topology that changes from step to step, and none for p = 1.
-    """
-    rows = runs[runs["p"] < 1].drop_duplicates(["p", "gamma"])
-    if rows.empty or (W := _fixed_matrix(rows)) is None:
-        return pd.DataFrame({"p": [], "gamma": [], "value": [], "mean": []})
-    d = rows["parameters"].iloc[0]
-    units = {p: chatter_V(1.0, W, p, d) for p in rows["p"].unique()}
-    # chatter_V scales with γ^(1/(1−p))
-    floor = rows["p"].map(units) * rows["gamma"] ** (1 / (1 - rows["p"]))
-    floors = rows[["p", "gamma"]].assign(value=FLOOR, mean=floor)
-    return floors.sort_values(["p", "gamma"], ignore_index=True)
 
 
 # Trajectories: rounds to consensus, the limit of the delay, states by round.

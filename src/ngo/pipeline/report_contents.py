@@ -18,6 +18,7 @@ from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
+from ngo.plots.captions import spoken
 from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
@@ -82,10 +83,6 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
     return campaign if campaign.paper == paper and campaign.tier != tier else None
 
 
-#: The names of data sets in sentences.
-NAMES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
-
-
 def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str, name: str) -> str:
     """The value of a field in a claim, in words: ``0.2``, ``4 to 64``, ``random``.
 
@@ -105,7 +102,7 @@ def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str,
         values = {dict(asked.arguments.get(side) or {}).get(field)}  # type: ignore[call-overload]
     elif name == "data":
         halves = [(PARTITIONS[run.partition].by_label, run.dataset) for run in runs]
-        values = {f"{'non-' * by}iid {NAMES.get(data, data)}" for by, data in halves}
+        values = {f"{'non-' * by}iid {spoken(data)}" for by, data in halves}
     known = sorted(value for value in values if isinstance(value, int | float | str))
     if not known or (len(known) > 1 and isinstance(known[0], str)):
         raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")
@@ -118,7 +115,7 @@ def _weighed(planned: Plan, config: Mapping, claim: str) -> str:
     entry, *_ = (e for e in config["unstated"].values() if claim in e.get("claims", {}))
     names = {*planned.ledger.claims[claim].tables, *entry["runs"]}
     tables = read_tables(f"{tier_folder(planned.tier)}/metrics", names)
-    numbers = printed_numbers.on_numbers(Path(planned.claims))
+    numbers = printed_numbers.on_numbers(planned.ledger)
     of_runs = {name: tables[name] for name in entry["runs"] if name in tables}
     study = candidates.study(entry, numbers, of_runs)
     row: dict[str, str] = next(candidates.shares(study, planned.ledger, tables, claim))
@@ -127,7 +124,7 @@ def _weighed(planned: Plan, config: Mapping, claim: str) -> str:
 
 def _printed(planned: Plan, _: Mapping, __: str) -> str:
     """``21 of 43 printed numbers and 12 of 19 gaps``: those inside their prediction intervals."""
-    numbers = printed_numbers.on_numbers(Path(planned.claims))
+    numbers = printed_numbers.on_numbers(planned.ledger)
     tables = read_tables(f"{tier_folder(planned.tier)}/metrics", numbers.tables)
     printed, measured = printed_numbers.printed_and_measured(numbers, tables)
     found = reproduce(measured, printed, gaps=("method", "gossip"))

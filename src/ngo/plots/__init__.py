@@ -24,6 +24,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETLEFTBASE, CARETRIGHTBASE, CARETUPBASE
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogFormatterSciNotation
 
 from ngo.analysis.comparisons import sole_dataset
@@ -51,11 +52,11 @@ STACKED = 3
 #: A point at most this far outside the axes, as a share of their size, has no mark.
 SLACK = 0.005
 
+#: White around letters that lie over lines.
+HALO = [withStroke(linewidth=2, foreground="white")]
+
 #: The markers that end bars of intervals.
 ENDS_OF_BARS = ("_", "|")
-
-#: The id of a line that no run has drawn: it ends where the axes do.
-PREDICTED = "predicted"
 
 #: The id of what covers the bottom of a panel: marks of diverged runs.
 COVER = "cover"
@@ -262,14 +263,6 @@ def value_ticks(axis: Axes, values: Iterable[float], base: float | None = None) 
     axis.set_xticks(values, [f"{value:g}" if place in shown else "" for value, place in pairs])
 
 
-def speedup_axis(axis: Axes, counts: Sequence[int]) -> None:
-    """Speed-ups over the fewest of ``counts`` workers, sorted, and the line that is linear."""
-    axis.plot(counts, np.array(counts) / counts[0], color="0.6", lw=1, label="linear")
-    axis.set_yscale("log", base=2)
-    axis.yaxis.set_major_formatter("{x:g}")
-    axis.set_ylabel("speed-up")
-
-
 def log_axis(axis: Axis) -> None:
     """A logarithmic axis with plain numbers; a short one has labels between the powers of ten.
 
@@ -299,7 +292,7 @@ def mark_outside(axis: Axes) -> None:
 
     Where a curve has no marker at each point, each part of it outside gets one mark, at the point
     farthest out. A mark is hollow if its marker is. No mark is made for values that a log axis
-    can't show, for ``PREDICTED`` lines, and for lines across the panel.
+    can't show, and for lines across the panel.
     """
     axis.set(xlim=axis.get_xlim(), ylim=axis.get_ylim())
     covers = [patch for patch in axis.patches if patch.get_gid() == COVER]
@@ -308,7 +301,7 @@ def mark_outside(axis: Axes) -> None:
     edges: dict[tuple[int, int], list[Mark]] = {}
     for line in axis.lines:
         of_panel = line.get_transform() != axis.transData
-        if of_panel or line.get_gid() == PREDICTED or line.get_marker() in ENDS_OF_BARS:
+        if of_panel or line.get_marker() in ENDS_OF_BARS:
             continue
         data = np.array(line.get_xydata(), float)
         data = data[(np.isfinite(data) & ((data > 0) | (scales != "log"))).all(axis=1)]
@@ -352,6 +345,7 @@ def _mark_edge(axis: Axes, k: int, side: int, at: float, marks: list[Mark]) -> N
                 ha=("left", "center", "right")[near + 1],
                 va=("top" if side else "bottom") if k else "center",
                 color=colour,
+                path_effects=HALO,
                 in_layout=False,
             )
 

@@ -9,11 +9,19 @@ from ngo.common.registries import DATASETS
 from ngo.training.spec import EVALUATED, NONLINEAR, fields_in
 from verdicts.statistics import FEWEST
 
-BANDS = "Bands and bars: 95 % Student t intervals over seeds, within the possible range"
+#: The names of data sets in sentences.
+DATA_SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
+
+INTERVALS = "Intervals: 95 %, Student t over seeds"
 MEANS = f"Means over seeds; no intervals below {FEWEST} seeds"
-GEOMETRIC = "; what has a log axis has geometric means"
-OF_LOGARITHM = ", and the intervals of its logarithm"
+GEOMETRIC = "; log axes: geometric means"
+OF_LOGARITHM = " and intervals of the mean log"
 ONE_MODEL = "Centralized learning has one model, V = 0."
+
+
+def spoken(dataset: str) -> str:
+    """A data set in words: ``MNIST``."""
+    return DATA_SETS.get(dataset, dataset.replace("_", " "))
 
 
 def about(runs: pd.DataFrame) -> list[str]:
@@ -33,7 +41,7 @@ def rounds(trajectories: pd.DataFrame) -> str:
 
 
 def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
-    """Tier, data sets, values, seeds: ``Tier paper; data: mnist; γ = 0.1; 20 epochs; 5 seeds.``
+    """Tier, data sets, values, seeds: ``Tier paper; data: MNIST; γ = 0.1; 20 epochs; 5 seeds.``
 
     ``runs`` has the columns dataset and seed. What it also has of gamma, p, epochs, eval_images and
     eval_workers is stated, with a range where it varies. If it has train_samples, an incomplete
@@ -42,14 +50,14 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
     """
     names = []
     for name, group in runs.groupby("dataset", sort=True):
-        source = DATASETS[name]
+        source, words = DATASETS[name], spoken(name)
         used = group["train_samples"].max() if "train_samples" in group else source.train_samples
         if used < source.train_samples:
-            name = f"{name} ({used:,.0f} of its {source.train_samples:,} training images)"
+            words = f"{words} ({used:,.0f} of its {source.train_samples:,} training images)"
         original = source.stands_in_for if paper is None else paper
         if original and original != group["dataset"].iloc[0]:
-            name = f"{name}, in place of the paper's {original}"
-        names.append(name)
+            words = f"{words}, in place of the paper's {spoken(original)}"
+        names.append(words)
     data = f"data: {'; '.join(names)}"
     counts = _seed_counts(runs)
     repeats = f"{span(counts)} seed{'' if counts.max() == 1 else 's'}"
@@ -82,7 +90,7 @@ def _values(runs: pd.DataFrame) -> list[str]:
     if {"workers", "eval_workers"} <= set(runs):
         scored = runs["eval_workers"].where(runs["eval_workers"] > 0, EVALUATED)
         if len(some := scored[scored < runs["workers"]]):
-            stated.append(f"evaluations score {span(some, '{:,.6g}', '–')} of the workers")
+            stated.append(f"workers' accuracy: mean of {span(some, '{:,.6g}', '–')}")
     return ["1 epoch" if phrase == "1 epochs" else phrase for phrase in stated]
 
 
@@ -110,14 +118,14 @@ def mean_over_seeds(runs: pd.DataFrame) -> str:
 
 
 def intervals(runs: pd.DataFrame, *, geometric: bool = True) -> str:
-    """What bands and bars are and, if ``geometric``, where means are geometric.
+    """What intervals are and, if ``geometric``, where means are geometric.
 
     Empty for one seed; with two, it says that there are no intervals.
     """
     seeds = runs["seed"].nunique()
     if seeds == 1:
         return ""
-    words, log = (MEANS, GEOMETRIC) if seeds < FEWEST else (BANDS, GEOMETRIC + OF_LOGARITHM)
+    words, log = (MEANS, GEOMETRIC) if seeds < FEWEST else (INTERVALS, GEOMETRIC + OF_LOGARITHM)
     return f"{words}{log if geometric else ''}."
 
 
@@ -126,7 +134,7 @@ def diverged(runs: pd.DataFrame, *, means: bool = True) -> str:
     ends = runs.groupby("run")["diverged"].any()
     if not ends.any():
         return ""
-    left = "; thin lines and hollow markers with a × are the means of those left" if means else ""
+    left = "; hollow: the mean of those left" if means else ""
     return f"{ends.sum()} of {len(ends)} runs diverged (×){left}."
 
 
@@ -147,6 +155,6 @@ def classes(runs: pd.DataFrame) -> str:
     for name, group in runs.groupby("dataset", sort=True):
         covered, total = group["classes_covered"], DATASETS[name].classes
         if total and covered.min() < total:
-            share = f"{span(covered)} of {name}'s {total} classes"
+            share = f"{span(covered)} of {spoken(name)}'s {total} classes"
             sentences.append(f"The workers' samples cover {share}.")
     return " ".join(sentences)

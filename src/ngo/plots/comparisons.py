@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +14,7 @@ from ngo.analysis.best_in_rounds import LINEAR
 from ngo.analysis.best_in_training import TUNED
 from ngo.analysis.comparisons import ACCURACY, CRITERIA, KEYS, best_settings
 from ngo.plots import captions
+from ngo.plots.curves import in_rows
 from ngo.plots.style import kth_style
 from ngo.printing import dashed, number, plus_minus
 from verdicts.statistics import ABSENT
@@ -169,15 +169,19 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
     sets = list(table.groupby(["dataset", "partition"], sort=False))
     mixers = sorted(set(table["mixer"].dropna()), key=lambda name: (name != LINEAR, name))
     rows = table["row"].nunique()
-    height = len(sets) * (0.7 + 0.22 * rows) + 0.9
+    height = len(sets) * (0.7 + 0.2 * rows) + 0.9
     figure, axes = plots.panels(height, len(sets), 2, width_ratios=[1.2, 1])
     for pair, ((dataset, partition), cases) in zip(axes, sets, strict=True):
         names = list(dict.fromkeys(cases["row"]))
         _draw_values(pair[0], cases, names, mixers, "accuracy")
         _draw_values(pair[1], cases[cases["mixer"] != LINEAR], names, mixers, "gain")
         pair[1].axvline(0, color="0.6", lw=1)
-        pair[0].set(xlabel="test accuracy (%)", title=f"{dataset}, {partition}")
-        pair[1].set(xlabel="gain over linear gossip (points)", yticklabels=[], title="gain")
+        pair[0].set(xlabel="test accuracy (%)", title=f"{captions.spoken(dataset)}, {partition}")
+        pair[1].set(
+            xlabel="← worse    gain over linear gossip (points)    better →",
+            yticklabels=[],
+            title="gain",
+        )
     plots.titles(axes.flat)
     plots.legend(figure, *axes[:, 0])
     return figure
@@ -236,16 +240,13 @@ def _draw_values(
     cases = [(mixer, rows[rows["mixer"] == mixer], k - middle) for k, mixer in enumerate(mixers)]
     if value == "accuracy":
         cases.append(("no coupling", rows[rows["mixer"].isna()], 0))
-    sizes = {"markersize": 4, "elinewidth": 0.8, "capsize": 2}
     for k, (name, of_mixer, place) in enumerate(cases):
         if len(of_mixer):
-            y = np.array([names.index(row) for row in of_mixer["row"]]) + place * height
-            marks = kth_style(k, name).marks
-            axis.errorbar(of_mixer[value], y, xerr=of_mixer[f"{value}_ci95"], **marks, **sizes)
-            lost = of_mixer["diverged"] > 0  # they have no mean
-            for height_of, row in zip(y[lost], of_mixer[lost].itertuples(), strict=True):
+            half, shift = of_mixer[f"{value}_ci95"], place * height
+            found = of_mixer.assign(mean=of_mixer[value], low=of_mixer[value] - half)
+            found = found.assign(high=found["mean"] + half)
+            in_rows(axis, found, "row", names, look := kth_style(k, name), shift=shift, capsize=2)
+            for row in found[found["diverged"] > 0].itertuples():  # they have no mean
                 text = f"× {row.diverged} of {row.seeds} diverged"
                 where = {"transform": axis.get_yaxis_transform(), "va": "center"}
-                axis.text(0.01, height_of, text, color=marks["color"], **where)
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(len(names) - 0.4, -0.6)
+                axis.text(0.01, names.index(row.row) + shift, text, color=look.colour, **where)

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from ngo.analysis.comparisons import TOPOLOGY_ORDER
 from ngo.analysis.consensus import in_columns
 from ngo.analysis.seed_means import GEOMETRIC, on_log_axis
-from ngo.plots import COVER, PREDICTED, log_axis, piles
+from ngo.plots import COVER, HALO, log_axis, piles
 from ngo.plots.captions import span
 from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
 
@@ -36,7 +36,6 @@ LABELS = {
     "loss": "test squared error",
     "test_loss": "test loss",
     "workers_loss": "test squared error",
-    "messages": "models sent",
     "steps_to_target": "steps",
 }
 
@@ -61,26 +60,6 @@ def by_method(
     looks = {**known, **{name: kth_style(k, name) for k, name in enumerate(others, len(known))}}
     cases = [(look, table[table[column] == name]) for name, look in looks.items()]
     return [(look, rows) for look, rows in cases if len(rows)]
-
-
-def by_exponent(table: pd.DataFrame, label: Callable[[Style, pd.DataFrame], str]) -> Cases:
-    """The rows of each method and p with a style, named by ``label``; NGO's p have shades."""
-    cases: Cases = []
-    for style, rows in by_method(table):
-        by_p = [group for _, group in rows.groupby("p", dropna=False)][::-1]
-        looks = _shades(len(by_p)) if style == METHOD_STYLES["ngo"] else [style] * len(by_p)
-        names = [label(style, group) for group in by_p]
-        cases += zip(map(Style.named, looks, names), by_p, strict=True)
-    return cases
-
-
-def _shades(number: int) -> list[Style]:
-    """NGO's style for each of so many exponents, from light to dark."""
-    base = np.array(to_rgb(METHOD_STYLES["ngo"].colour))
-    light = np.linspace(0.35, -0.65, number) if number > 1 else [0.0]
-    shades = [base + (1 - base) * share if share > 0 else base * (1 + share) for share in light]
-    looks = zip(shades, cycle(("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))), cycle("o^DvPX"))
-    return [Style("NGO", to_hex(shade), line, marker) for shade, line, marker in looks]
 
 
 def variants(cases: Cases, column: str, label: str, first: Sequence[str] = ()) -> Cases:
@@ -143,14 +122,6 @@ def dots(axis: Axes, cases: Cases, x: str, y: str, levels: Cases = (), **labels:
         axis.axhline(0, color="0.6", lw=0.6, zorder=0)
 
 
-def predicted(axis: Axes, cases: Cases, x: str) -> None:
-    """Draw what theory predicts of each case as a dotted line, where it is on the axis."""
-    axis.autoscale(False)
-    for style, rows in cases:
-        rows = rows.sort_values(x)
-        axis.plot(rows[x], rows["mean"], ":", color=style.colour, lw=1, gid=PREDICTED)
-
-
 def _draw(
     axis: Axes, cases: Cases, x: str, y: str, mark: Callable[..., None], levels: Cases = ()
 ) -> None:
@@ -192,7 +163,8 @@ def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any
     Markers are hollow where ``diverged`` is above 0. ``look`` are arguments of ``Axes.errorbar``.
     """
     ends = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
-    given = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
+    line = style.line if rows[x].nunique() > 2 else "none"  # two points are no trend
+    given = {"color": style.colour, "linestyle": line, "marker": style.marker}
     sizes = {"markersize": 4, "linewidth": 1, "elinewidth": 0.8, "capsize": 2}
     bars = axis.errorbar(rows[x], rows["mean"], ends, label=style.label, **given | sizes | look)
     if "diverged" in rows:
@@ -201,6 +173,23 @@ def error_bars(axis: Axes, rows: pd.DataFrame, x: str, style: Style, **look: Any
         axis.plot(some[x], some["mean"], style.marker, **hollow, zorder=3)
         # no line leads to what is left of diverged runs
         bars.lines[0].set_ydata(rows["mean"].where(rows["diverged"] == 0))
+
+
+def in_rows(
+    axis: Axes, rows: pd.DataFrame, column: str, names: Sequence[str], style: Style, **look: Any
+) -> None:
+    """Draw means with intervals in lines, one for each of ``names``, the values of ``column``.
+
+    ``look`` are arguments of ``Axes.errorbar``; ``shift`` moves the markers down by a share of a
+    line.
+    """
+    places = np.array([names.index(name) for name in rows[column]]) + look.pop("shift", 0.0)
+    ends = np.nan_to_num([rows["mean"] - rows["low"], rows["high"] - rows["mean"]])
+    sizes = {"markersize": 4, "elinewidth": 0.8}
+    axis.errorbar(rows["mean"], places, xerr=ends, **style.marks | sizes | look)
+    axis.set_yticks(range(len(names)), [name.replace("_", " ") for name in names])
+    axis.set_ylim(len(names) - 0.5, -0.5)
+    axis.grid(axis="y", color="0.92")
 
 
 def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
@@ -254,11 +243,36 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
             end = (pile[0] if before else pile[-1])[0], height * (k + 0.5)
             where = {"xycoords": axis.transAxes, "textcoords": "offset points", "va": "center"}
             where |= {"ha": "right", "xytext": (-3, 0)} if before else {"xytext": (3, 0)}
-            axis.annotate(counts, end, color=style.colour, zorder=3, **where)
+            axis.annotate(counts, end, color=style.colour, zorder=3, path_effects=HALO, **where)
     top = height * len(lost) + ROW
     look = {"transform": axis.transAxes, "color": "white", "zorder": 2.4, "gid": COVER}
-    axis.add_patch(Rectangle((0, 0), 1, top, **look))  # over predicted lines
+    axis.add_patch(Rectangle((0, 0), 1, top, **look))
     axis.text(0.01, top - ROW / 2, "× diverged", transform=axis.transAxes, va="center")
+
+
+# A table as coloured cells.
+
+
+def heat_map(
+    axis: Axes, values: pd.DataFrame, texts: np.ndarray, framed: np.ndarray, **colours: Any
+) -> AxesImage:
+    """Draw ``values`` as coloured cells, with ``texts`` in them and frames where ``framed``.
+
+    NaN is white. ``colours`` are arguments of ``Axes.imshow``.
+    """
+    image = axis.imshow(values.to_numpy(float), aspect="auto", **colours)
+    shades = image.to_rgba(image.get_array())[..., :3].mean(axis=2)
+    for (row, column), text in np.ndenumerate(texts):
+        dark = shades[row, column] < 0.5 and not np.ma.is_masked(image.get_array()[row, column])
+        look = {"color": "white" if dark else "black", "ha": "center", "va": "center"}
+        axis.text(column, row, text, **look, linespacing=0.9)
+        if framed[row, column]:
+            axis.add_patch(Rectangle((column - 0.47, row - 0.46), 0.94, 0.92, fill=False, lw=1.4))
+    axis.set_xticks(range(values.shape[1]), values.columns)
+    axis.set_yticks(range(values.shape[0]), values.index)
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    return image
 
 
 # A panel of V against a score with a marker for each run.
@@ -266,8 +280,8 @@ def _mark_diverged(axis: Axes, lost: Cases, x: str) -> None:
 #: The filling of a marker shows the topology; colour and shape show the method.
 FILLS = ("none", "left", "full", "right", "top", "bottom")
 
-#: The distance of the outer fences from the quartiles, in interquartile ranges (Tukey 1977).
-FENCE = 3
+#: The distance of the inner fences from the quartiles, in interquartile ranges (Tukey 1977).
+FENCE = 1.5
 
 
 def scatter(
@@ -306,7 +320,7 @@ def scatter(
 
 
 def _clipped(values: pd.Series) -> pd.Series:
-    """``values``, with those beyond Tukey's outer fences, three interquartile ranges, at these."""
+    """``values``, with those beyond Tukey's inner fences, 1.5 interquartile ranges, at these."""
     low, high = values.quantile([0.25, 0.75])
     return values.clip(low - FENCE * (high - low), high + FENCE * (high - low))
 

@@ -69,10 +69,10 @@ def test_training_that_is_disturbed_has_a_row_for_each_disturbance(tmp_path):
 
 
 def runs():
-    """The workers are 5 points below their mean, and V is the step."""
+    """The workers are 5 points below their mean, and V grows with step and seed."""
     rows = prices()
     workers = rows["consensus_accuracy"] - 0.05
-    return rows.assign(workers_accuracy_mean=workers, V=rows["step"].astype(float))
+    return rows.assign(workers_accuracy_mean=workers, V=rows["step"] * (1.0 + rows["seed"]))
 
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
