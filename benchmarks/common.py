@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,15 +39,20 @@ MORE = {
 }
 
 
-def options(description: str, device: str = "cpu", **paths: str) -> argparse.Namespace:
-    """The options of a script; ``paths`` are more of them, with their help."""
+def options(
+    description: str, device: str = "cpu", parts: Sequence[str] = (), **paths: str
+) -> argparse.Namespace:
+    """The options of a script; ``parts`` of it to choose from; ``paths`` with their help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="small sizes: does the script run?")
     parser.add_argument("--device", choices=("cpu", "cuda"), default=device)
+    if parts:
+        parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     for name, text in paths.items():
         parser.add_argument(f"--{name}", type=Path, help=text)
     args = parser.parse_args()
-    if args.device == "cuda":
+    args.cuda = args.device == "cuda"
+    if args.cuda:
         deterministic()
     return args
 
@@ -65,21 +71,57 @@ def times(ways: Mapping[str, Step], args: argparse.Namespace, turns: int = 5) ->
     taken: dict[str, list[float]] = {way: [] for way in ways}
     for _ in range(1 if args.quick else turns):
         for way, step in ways.items():
-            if not args.quick:
-                _mean(step, 0.5, args.device)
-            taken[way].append(_mean(step, 0 if args.quick else 0.5, args.device))
+            taken[way].append(timed(step, args)[0])
     return {way: statistics.median(seconds) for way, seconds in taken.items()}
 
 
-def _mean(step: Step, least: float, device: str) -> float:
-    """The mean seconds of a step, over at least ``least`` seconds."""
+def timed(step: Step, args: argparse.Namespace) -> tuple[float, float]:
+    """The mean seconds of a step, after a warm-up, and those that the host needs to start it.
+
+    A card takes 3 to 200 steps, some 0.3 seconds: the second one, which is waited for, says how
+    many. It is timed by CUDA events: the host only queues steps.
+    """
+    if not args.cuda:
+        if not args.quick:
+            _mean(step, 0.5)
+        seconds = _mean(step, 0 if args.quick else 0.5)
+        return seconds, seconds
+    for _ in range(2):
+        start = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+    count = int(min(max(0.3 / (time.perf_counter() - start), 3), 200))
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start = time.perf_counter()
+    first.record()
+    for _ in range(count):
+        step()
+    last.record()
+    host = time.perf_counter() - start
+    last.synchronize()
+    return first.elapsed_time(last) / 1e3 / count, host / count
+
+
+def _mean(step: Step, least: float) -> float:
+    """The mean seconds of a step on a CPU, over at least ``least`` seconds."""
     count, start = 0, time.perf_counter()
     while not count or time.perf_counter() - start < least:
         step()
         count += 1
-    if device == "cuda":
-        torch.cuda.synchronize()
     return (time.perf_counter() - start) / count
+
+
+def free(args: argparse.Namespace) -> bool:
+    """Give back the memory of the row before; whether the card computes, which errors may end."""
+    gc.collect()
+    try:
+        if args.cuda:
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+    except RuntimeError:
+        return False
+    return True
 
 
 def table(rows: list[dict]) -> str:
@@ -91,6 +133,35 @@ def table(rows: list[dict]) -> str:
         texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
         lines.append(f"| {' | '.join(texts)} |\n")
     return "".join(lines)
+
+
+class Report:
+    """Texts and tables that are printed, and appended to a file, line by line."""
+
+    def __init__(self, path: Path | None, title: str, anew: bool = True) -> None:
+        """``anew``: with a title, in an empty file."""
+        self.path, self._columns = path, list[str]()
+        if path and anew:
+            path.write_text("")
+        self.tell(title if anew else "")
+
+    def tell(self, text: str) -> None:
+        """Write a text; the next row begins a table."""
+        self._columns = []
+        self._write(text)
+
+    def row(self, row: dict) -> None:
+        """Write a row; the table begins anew where it has further columns."""
+        known = row.keys() <= set(self._columns)
+        self._columns += [column for column in row if column not in self._columns]
+        lines = table([{column: row.get(column, "") for column in self._columns}])
+        self._write(lines.splitlines(keepends=True)[-1] if known else f"\n{lines}")
+
+    def _write(self, text: str) -> None:
+        print(text, end="", flush=True)
+        if self.path:
+            with self.path.open("a") as file:
+                file.write(text)
 
 
 def show(rows: list[dict]) -> None:

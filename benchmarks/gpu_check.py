@@ -1,54 +1,61 @@
-"""What a card gives and costs: its limit, equality, samples a second, workers, Table 1, a profile.
+"""What a card gives and costs: equality, samples a second, memory, workers, Table 1, a profile.
 
-It keeps to some 8 minutes on a card and to 5 with ``--device cpu``, where sizes are smaller. The
-exit status is 1 if something differs by more than rounding. It needs no installation:
-PYTHONPATH=src with torch, pyyaml, pyarrow, filelock and networkx, and NGO_MARCH=none where ziglang
-is missing.
+It starts where torch, numpy, pyyaml, pyarrow, filelock and networkx are, and installs nothing. A
+row is written as it is measured; one that fails has its error, and one for which the time of its
+part is over is named. All take 8 minutes on a card, and 5 with ``--device cpu``, where sizes are
+smaller. The exit status is 1 if something differs by more than rounding, else 2 if something could
+not be measured; the first lines of ``--out`` say so.
 MNIST's files are read below ``--data``, in torchvision's layout; without it, images are random.
 """
 
 import itertools
 import math
-import subprocess
+import os
 import sys
 import tempfile
 import time
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
+from unittest import mock
 
+ROOT = Path(__file__).resolve().parents[1]
+NEEDED = ("torch", "numpy", "yaml", "pyarrow", "filelock", "networkx")
+if missing := [name for name in NEEDED if find_spec(name) is None]:
+    print("gpu_check.py needs what is not installed here:", *missing)
+    sys.exit(2)
+if not all(map(find_spec, ("ziglang", "platformdirs"))):
+    os.environ.setdefault("NGO_MARCH", "none")  # no compiler for the kernels of a CPU
+sys.path.insert(0, str(ROOT / "src"))
+
+import common
 import numpy as np
 import torch
 import yaml
-from common import (
-    SMALL,
-    entries,
-    learning,
-    options,
-    plain,
-    plain_model,
-    random_data,
-    table,
-    times,
-    torch_stream,
-)
+from common import SMALL, Report, free, learning, options, plain, timed
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from ngo import UserError, reference
-from ngo.common.devices import float32_parts
+from ngo.common.devices import set_float32
 from ngo.common.registries import DATASETS
+from ngo.common.seeding import torch_stream
 from ngo.data import loading
+from ngo.engine.population import Stack
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
+from ngo.native.build import available
 from ngo.training.lockstep import Lockstep, together
 from ngo.training.run import Training, turns
 from ngo.training.run_folder import processor
 from ngo.training.spec_checks import draw, resolve
+from verdicts.registry import in_a_line
 
-CONFIG = yaml.safe_load((Path(__file__).parents[1] / "config/config.yaml").read_text())
+CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+DRIVER = "timeout 10 nvidia-smi --query-gpu=driver_version --format=csv,noheader"
 N, B = 10, 32
 #: What is timed, with the fields of the paper's runs.
 TIMED = {
@@ -67,29 +74,29 @@ OTHER_WAYS = {
 # What draws on the device, whose numbers are others than the CPU's.
 DRAWN_THERE = ("noise", "random_k", "qsgd")
 WITHOUT_DROPOUT = Model(
-    lambda _: plain_model("mnist_cnn", dropout=False), (1, 28, 28), "classification"
+    lambda _: common.plain_model("mnist_cnn", dropout=False), (1, 28, 28), "classification"
 )
 
 
 def device(args):
     """The device, and the rate of a matrix product: its own limit."""
-    facts = {"device": processor(), "torch": torch.__version__}
+    yield {"what": "device"}, lambda: {"value": args.name}
+    yield {"what": "torch"}, lambda: {"value": torch.__version__}
     if args.cuda:
-        query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-        driver = subprocess.run(query, capture_output=True, text=True).stdout.strip()
-        facts |= {"device": torch.cuda.get_device_name(), "driver": driver}
-    yield from ({"what": name, "value": value} for name, value in facts.items())
+        yield {"what": "driver"}, lambda: {"value": os.popen(DRIVER).read().strip()}
+    for name in ("fp32", "bf16", "tf32"):
+        yield {"what": f"matrix product, {name}"}, partial(product, args, name)
+
+
+def product(args, name):
+    """The rate of a product of square matrices."""
     size = 256 if args.quick else 8192 if args.cuda else 1024
-    products = {"fp32": (torch.float32, "ieee"), "bf16": (torch.bfloat16, "ieee")}
-    for name, (dtype, precision) in (products | {"tf32": (torch.float32, "tf32")}).items():
-        a, b = torch.randn(2, size, size, device=args.device).to(dtype)
-        for part in float32_parts() if args.cuda else ():
-            part.fp32_precision = precision
-        rate = 2 * size**3 / times({name: partial(torch.matmul, a, b)}, args, 1)[name]
-        args.limit[name] = rate
-        yield {"what": f"matrix product, {name}", "value": f"{rate / 1e12:.3g} TFLOP/s"}
-    for part in float32_parts() if args.cuda else ():
-        part.fp32_precision = "ieee"
+    kind = torch.bfloat16 if name == "bf16" else torch.float32
+    a, b = torch.randn(2, size, size, device=args.device).to(kind)
+    set_float32("tf32" if name == "tf32" else "ieee")
+    args.limit[name] = 2 * size**3 / timed(partial(torch.matmul, a, b), args)[0]
+    set_float32("ieee")
+    return {"value": f"{args.limit[name] / 1e12:.3g} TFLOP/s"}
 
 
 def begun(device, model=WITHOUT_DROPOUT, **values):
@@ -98,15 +105,6 @@ def begun(device, model=WITHOUT_DROPOUT, **values):
     for name, field in (("n", "workers"), ("b", "batch_size")):
         given[name] = given.pop(field, given[name])
     return Training(*learning(model, device=device, **given))
-
-
-def together_trained(trainings):
-    """Train to the end in lockstep; the metrics of each."""
-    lockstep, running = Lockstep(), {training: training.turns() for training in trainings}
-    while paused := [one for one, turn in running.items() if next(turn, one) is None]:
-        if len(paused) > 1:
-            lockstep.step(paused)
-    return [metrics(training) for training in trainings]
 
 
 def metrics(training):
@@ -120,52 +118,119 @@ def difference(ours, theirs):
     return float((abs(ours - theirs) / abs(theirs).max(0).clip(1e-9)).max())
 
 
+def trained(device, *model, **values):
+    """The metrics of such a training."""
+    return metrics(begun(device, *model, **values))
+
+
+def resumed(device, **values):
+    """Those of one that is stopped at half of its steps, and goes on in another object."""
+    half = begun(device, **values)
+    list(itertools.islice(half.turns(), 11))
+    rest = begun(device, backend=half.population.backend, **values)
+    rest.load_state_dict(half.state_dict())
+    return metrics(rest)
+
+
+def in_lockstep(device, model, count, fits, on_purpose=True, **values):
+    """Seeds in lockstep, against each alone; at most as many as fit train together.
+
+    More fail ``on_purpose``, or by themselves, and the width is halved.
+    """
+    gradients, ends, found = Stack.gradients, {}, []
+
+    def failing(stack, batches):
+        if on_purpose and stack.runs > fits:
+            raise torch.OutOfMemoryError("on purpose")
+        return gradients(stack, batches)
+
+    def start(seed, signals):
+        ends[seed] = begun(device, model, seed=seed, **values)
+        for _ in ends[seed].turns():
+            yield ends[seed]
+
+    runs = {seed: learning(model, N, 8, seed=seed)[0] for seed in range(count)}
+    for width in (count, 1):
+        with mock.patch.object(Stack, "gradients", failing):
+            together({run: partial(start, seed) for seed, run in runs.items()}, width, _raise)
+        found.append(np.concatenate([metrics(ends[seed]) for seed in runs]))
+        if ends[0].width != min(width, fits):
+            raise RuntimeError(f"{ends[0].width} runs train together, and {fits} should")
+    return {"is": difference(*found)}
+
+
+def apart(ours, theirs):
+    """By how much the results of two functions differ."""
+    return {"is": difference(ours(), theirs())}
+
+
 def equality(args):
     """Kernels, the device, runs in lockstep, backends, resumption, each entry."""
+    at = args.device
+    for p in (0.5, 0.75, 0.95, 1):
+        yield {"what": "kernel − reference", "case": f"p = {p}"}, partial(kernel, at, p)
+    for method in ({"method": "ngo", "p": 0.75}, {"method": "local_sgd", "local_steps": 4}):
+        name, whole = method["method"], partial(trained, at, **method)
+        for steps in (1, 20):
+            length = {"epochs": steps / 4, "eval_every": steps / 16}
+            pair = (partial(trained, place, **method, **length) for place in (at, "cpu"))
+            yield {"what": "device − CPU", "case": f"{name}, {steps} steps"}, partial(apart, *pair)
+        again = partial(resumed, at, **method)
+        yield {"what": "resumed − whole", "case": name}, partial(apart, again, whole)
+    whole = {} if args.cuda or available() else {"backend": "vmap"}  # which takes runs together
+    for count, fits in ((3, 3), (4, 1)):
+        case = {"what": "lockstep − alone", "case": f"{count} seeds, {fits} fit"}
+        yield case, partial(in_lockstep, at, "mnist_cnn", count, fits, topology="random", **whole)
+    loop = partial(trained, at, "mnist_cnn", backend="loop")
+    for backend in ("graphs", "vmap") if args.cuda else ("compiled", "vmap")[not available() :]:
+        pair = partial(trained, at, "mnist_cnn", backend=backend), loop
+        yield {"what": "backend − loop", "case": backend}, partial(apart, *pair)
+    yield {"what": "models together − alone", "case": ""}, partial(evaluated, at)
+    for backend in ("graphs", "vmap") if args.cuda else ():
+        yield {"what": "waits for the card", "case": backend}, partial(waits, at, backend)
+    every = 40 if args.quick else 1 if args.cuda else 8
+    for kind, name, fields in list(common.entries())[::every]:
+        case = {"what": "device − CPU", "case": f"{kind} {name}"}
+        yield case, partial(entry, at, name, {**fields, "epochs": 1.0})
+
+
+def kernel(device, p):
+    """The gossip step against the slow reference."""
     X = torch.randn(N, 1000, generator=torch_stream(0, "X"))
     W = reference.mixing_matrix(N, reference.ring(N))
-    for p in (0.5, 0.75, 0.95, 1):
-        new = gossip_step(X.to(args.device), torch.from_numpy(W), 0.2, p).cpu().numpy()
-        expected = X.numpy() + 0.2 * reference.pulls(X.double().numpy(), W, p)
-        yield {"what": "kernel − reference", "case": f"p = {p}", "is": difference(new, expected)}
-    for method in ({"method": "ngo", "p": 0.75}, {"method": "local_sgd", "local_steps": 4}):
-        ours, cpu = (metrics(begun(at, **method)) for at in (args.device, "cpu"))
-        case = {"case": method["method"]}
-        yield {"what": "device − CPU", **case, "is": difference(ours, cpu)}
-        half = begun(args.device, **method)
-        list(itertools.islice(half.turns(), 11))
-        resumed = begun(args.device, backend=half.population.backend, **method)
-        resumed.load_state_dict(half.state_dict())
-        yield {"what": "resumed − whole", **case, "is": difference(metrics(resumed), ours)}
-    alike = [{"model": "mnist_cnn", "seed": seed, "topology": "random"} for seed in range(3)]
-    stacked = together_trained([begun(args.device, **values) for values in alike])
-    for values, rows in zip(alike, stacked, strict=True):
-        alone = metrics(begun(args.device, **values))
-        case = {"case": f"seed {values['seed']}"}
-        yield {"what": "lockstep − alone", **case, "is": difference(rows, alone)}
-    eager = metrics(begun(args.device, "mnist_cnn", backend="loop"))
-    for backend in ("graphs", "vmap") if args.cuda else ("compiled", "vmap"):
-        rows = metrics(begun(args.device, "mnist_cnn", backend=backend))
-        yield {"what": "backend − loop", "case": backend, "is": difference(rows, eager)}
-    one = begun(args.device, "mnist_cnn", initialization="by_worker").population
-    data = learning("mnist_cnn", N, 8, device=args.device)[1].test
+    new = gossip_step(X.to(device), torch.from_numpy(W), 0.2, p).cpu().numpy()
+    return {"is": difference(new, X.numpy() + 0.2 * reference.pulls(X.double().numpy(), W, p))}
+
+
+def evaluated(device):
+    """The scores of several models by vmap, against those of one after another."""
+    one = begun(device, "mnist_cnn", initialization="by_worker").population
+    data = learning("mnist_cnn", N, 8, device=device)[1].test
     consensus, *modules = one.models()
-    apart = torch.tensor(one.batched_sums(consensus, [2, 5], *data))
-    expected = torch.tensor(one.module_sums([consensus, modules[2], modules[5]], *data))
-    yield {"what": "models together − alone", "is": difference(apart.numpy(), expected.numpy())}
-    if args.cuda:
-        step = seeds(3, args.device, "mnist_cnn")
+    together = torch.tensor(one.batched_sums(consensus, [0, 1], *data))
+    alone = torch.tensor(one.module_sums([consensus, *modules[:2]], *data))
+    return {"is": difference(together.numpy(), alone.numpy())}
+
+
+def waits(device, backend):
+    """An error if the host waits for the card within a step."""
+    step = seeds(1 if backend == "graphs" else 3, device, "mnist_cnn", backend=backend)
+    step()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
         step()
-        torch.cuda.set_sync_debug_mode("error")  # an error where the host waits for the card
-        step()
+    finally:
         torch.cuda.set_sync_debug_mode("default")
-    for kind, name, fields in list(entries())[:: 40 if args.quick else 1 if args.cuda else 8]:
-        case = {"what": "device − CPU", "case": f"{kind} {name}"}
-        try:
-            ours, cpu = (metrics(begun(at, **fields, epochs=1.0)) for at in (args.device, "cpu"))
-            yield {**case, "is": math.nan if name in DRAWN_THERE else difference(ours, cpu)}
-        except UserError as error:
-            yield {**case, "is": str(error)[:60]}
+    return {"is": 0.0}
+
+
+def entry(device, name, fields):
+    """An entry of a registry on the device and on the CPU."""
+    try:
+        ours, cpu = (trained(at, **fields) for at in (device, "cpu"))
+    except UserError as error:
+        return {"is": str(error)[:60]}
+    return {"is": "draws on the device" if name in DRAWN_THERE else difference(ours, cpu)}
 
 
 def seeds(count, device, model, lockstep=True, patches=True, **fields):
@@ -187,55 +252,75 @@ def seeds(count, device, model, lockstep=True, patches=True, **fields):
 
 def speed(args):
     """Samples a second beside plain PyTorch with the batch of a worker; FLOPs beside the limit."""
-    for model, fields in itertools.islice(
-        TIMED.items(), 1 if args.quick else 4 if args.cuda else 3
-    ):
-        b = fields.get("b", B)
-        widths = (1, 5, 10) if model == "resnet18" else (1, 5, 10, 50) if args.cuda else (1, 5)
-        ways = {"plain PyTorch": (b, plain(model, 1, b, args.device))}
+    for model, fields in list(TIMED.items())[: 1 if args.quick else 4 if args.cuda else 3]:
+        b, ours = fields.get("b", B), partial(seeds, device=args.device, model=model, **fields)
+        ways = {"plain PyTorch": (b, partial(plain, model, 1, b, args.device))}
+        widths = (10, 1, 5) if model == "resnet18" else (10, 1, 5, 50)
+        for width in widths if args.cuda else (1, 5):
+            ways[f"{width} seeds"] = width * N * b, partial(ours, width)
         if args.cuda:
-            ways["torch.compile"] = (b, plain(model, 1, b, args.device, compiled=True))
-        memory = {}
-        ways_of = [(f"{width} seeds", width, {}) for width in widths]
-        ways_of.append(("5 seeds, in turn", 5, {"lockstep": False}))
-        if args.cuda:
-            ways_of += [(f"10 seeds, {name}", 10, how) for name, how in OTHER_WAYS.items()]
-        for way, width, how in ways_of:
-            if args.cuda:
-                torch.cuda.reset_peak_memory_stats()
-                before = torch.cuda.memory_allocated()
-            step = seeds(width, args.device, model, **fields, **how)
-            ways[way] = (width * N * b, step)
-            if args.cuda:
-                step()
-                memory[way] = (torch.cuda.max_memory_allocated() - before) / 1e9
+            for name, how in OTHER_WAYS.items():
+                ways[f"10 seeds, {name}"] = 10 * N * b, partial(ours, 10, **how)
+            ways["torch.compile"] = b, partial(plain, model, 1, b, args.device, compiled=True)
+        ways["5 seeds, in turn"] = 5 * N * b, partial(ours, 5, lockstep=False)
+        for way, (samples, make) in ways.items():
+            yield {"model": model, "way": way}, partial(rate, args, model, way, samples, make)
+
+
+def rate(args, model, way, samples, make):
+    """Samples a second of a way to train, whose step ``make`` makes."""
+    try:
+        seconds, host = timed(make(), args)
+    finally:
+        ConvPoolReLU2d.patches = True
+    if way == "plain PyTorch":
         with FlopCounterMode(display=False) as counter:
-            plain(model, 1, b, args.device)()
-        flops = counter.get_total_flops() / b
-        seconds = times({way: step for way, (_, step) in ways.items()}, args, 2)
-        rates = {way: size / seconds[way] for way, (size, _) in ways.items()}
-        args.rates[model] = max(rates[f"{width} seeds"] for width in widths)
-        args.memory[model] = memory.get("10 seeds", "–")
-        for way, rate in rates.items():
-            yield {
-                "model": model,
-                "way": way,
-                "samples a second": rate,
-                "of plain's": rate / rates["plain PyTorch"],
-                "of the fp32 limit": rate * flops / args.limit["fp32"],
-                "GB": memory.get(way, "–"),
-            }
+            make()()
+        args.plain[model] = samples / seconds, counter.get_total_flops() / samples
+    elif way.endswith("seeds"):
+        args.rates[model] = max(samples / seconds, args.rates.get(model, 0))
+    if way == "10 seeds":
+        args.memory[model] = peak(args)
+    beside, flops = args.plain.get(model, (math.nan, math.nan))
+    found = {"samples a second": (speed := samples / seconds), "of plain's": speed / beside}
+    found |= {"of the fp32 limit": speed * flops / args.limit.get("fp32", math.nan)}
+    return {**found, "ms of the host": 1e3 * host, "GB": peak(args)}
+
+
+def peak(args):
+    """The most GB of a card that this row took."""
+    return torch.cuda.max_memory_allocated() / 1e9 if args.cuda else "–"
+
+
+def memory(args):
+    """Eight runs with half more memory than two need: do two train together, as they do alone?"""
+    for model in ("mnist_cnn", "resnet18")[: 1 if args.quick else 2] if args.cuda else ():
+        yield {"model": model}, partial(halved, args, model)
+
+
+def halved(args, model):
+    """Eight runs in a part of the card's memory."""
+    runs, total = partial(in_lockstep, args.device, model, epochs=0.5), torch.cuda.mem_get_info()[1]
+    runs(2, 2)
+    most = 1.5 * torch.cuda.max_memory_reserved()
+    free(args)
+    torch.cuda.set_per_process_memory_fraction(min(most / total, 1.0))
+    try:
+        return {"GB allowed": most / 1e9, **runs(8, 2, on_purpose=False)}
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
 
 
 def workers(args):
     """Steps of a network of 100 parameters, with batches of 8; memory."""
     for n in (10,) if args.quick else (10, 100, 1000, 10_000):
-        if args.cuda:
-            torch.cuda.reset_peak_memory_stats()
-        step = seeds(1, args.device, SMALL, n=n, b=8)
-        ms = 1e3 * times({"step": step}, args, 1)["step"]
-        peak = torch.cuda.max_memory_allocated() / 1e9 if args.cuda else "–"
-        yield {"n": n, "ms of a step": ms, "GB": peak}
+        yield {"n": n}, partial(network, args, n)
+
+
+def network(args, n):
+    """A step of n workers."""
+    seconds, host = timed(seeds(1, args.device, SMALL, n=n, b=8), args)
+    return {"ms of a step": 1e3 * seconds, "ms of the host": 1e3 * host, "GB": peak(args)}
 
 
 def runs_of(experiment):
@@ -257,33 +342,38 @@ def images(name, args):
         return loading.load(name, args.data, args.device)
     source = DATASETS[name]
     sizes = (source.train_samples, 100 if args.quick else 10_000)
-    return random_data(name, source.input_shape, sizes, args.device)
+    return common.random_data(name, source.input_shape, sizes, args.device)
 
 
 def table1(args):
     """NGO on a ring, shortened, in each setting of two halves; 28 cells of such, with 5 seeds."""
-    total, most = 0.0, 400 if args.quick else 600_000 if args.cuda else 40_000
-    count = 5 if args.cuda else 1  # on a CPU, one after another
     for setting, cells in list(runs_of("table1"))[: 1 if args.quick else 4]:
-        (ring,) = (spec for spec in cells if (spec.method, spec.topology) == ("ngo", "ring"))
-        factor = max(1, ring.samples / most)
-        data = images(ring.dataset, args)
-        values = {**ring.values(), "epochs": ring.epochs / factor}
-        with tempfile.TemporaryDirectory() as folder:
-            starts = {}
-            for seed in range(count):
-                spec = type(ring).of({**values, "seed": seed})
-                how = {"parts": draw(spec, data.labels), "data": data, "device": args.device}
-                start = partial(turns, spec, Path(folder, spec.id), Path(folder), **how)
-                starts[spec] = partial(start, tell=lambda line: None)
-            began = time.perf_counter()
-            together(starts, count, _raise)
-        seconds = time.perf_counter() - began
-        total += (minutes := seconds * factor * len(cells) * 5 / count / 60)
-        rate = {"samples a second": count * ring.samples / factor / seconds}
-        row = {"setting": setting, "of its length": 1 / factor, "seconds": seconds, **rate}
-        yield {**row, "cells": len(cells), "minutes of all": minutes}
-    yield {"setting": "both halves", "minutes of all": total}
+        yield {"setting": setting}, partial(shortened, args, cells)
+    yield {"setting": "both halves"}, lambda: {"minutes of all": sum(args.minutes)}
+
+
+def shortened(args, cells):
+    """The seconds of a cell, of which a part is trained, and what all cells would take."""
+    most = 400 if args.quick else 600_000 if args.cuda else 40_000
+    count = 5 if args.cuda else 1  # on a CPU, one after another
+    (ring,) = (spec for spec in cells if (spec.method, spec.topology) == ("ngo", "ring"))
+    factor = max(1, ring.samples / most)
+    data = images(ring.dataset, args)
+    values = {**ring.values(), "epochs": ring.epochs / factor}
+    with tempfile.TemporaryDirectory() as folder:
+        starts = {}
+        for seed in range(count):
+            spec = type(ring).of({**values, "seed": seed})
+            how = {"parts": draw(spec, data.labels), "data": data, "device": args.device}
+            start = partial(turns, spec, Path(folder, spec.id), Path(folder), **how)
+            starts[spec] = partial(start, tell=lambda line: None)
+        began = time.perf_counter()
+        together(starts, count, _raise)
+    seconds = time.perf_counter() - began
+    args.minutes.append(seconds * factor * len(cells) * 5 / count / 60)
+    done = {"of its length": 1 / factor, "seconds": seconds}
+    done |= {"samples a second": count * ring.samples / factor / seconds}
+    return {**done, "cells": len(cells), "minutes of all": args.minutes[-1]}
 
 
 def _raise(spec, error):
@@ -293,21 +383,19 @@ def _raise(spec, error):
 def estimate(args):
     """What Tables 1 and S2 take with all seeds of the paper's tier, by the samples a second."""
     for experiment in ("table1", "tableS2", "tableS2_codes"):
-        for setting, cells in runs_of(experiment):
-            spec, runs = cells[0], len(cells) * CONFIG["seeds"]
-            model = spec.model.removesuffix("_20")
-            rate = args.rates.get(model)
-            yield {
-                "experiment": experiment,
-                "setting": setting,
-                "model": spec.model,
-                "cells": len(cells),
-                "runs": runs,
-                "million samples": runs * spec.samples / 1e6,
-                "minutes": runs * spec.samples / rate / 60 if rate else "–",
-                "GB, 10 seeds": args.memory.get(model, "–"),
-                "at least": 10 * needed(spec) / 1e9,
-            }
+        for setting, cells in list(runs_of(experiment))[: 1 if args.quick else None]:
+            yield {"experiment": experiment, "setting": setting}, partial(cost, args, cells)
+
+
+def cost(args, cells):
+    """The time and the memory of these cells."""
+    spec, runs = cells[0], len(cells) * CONFIG["seeds"]
+    model = spec.model.removesuffix("_20")
+    rate, samples = args.rates.get(model), runs * spec.samples
+    found = {"model": spec.model, "cells": len(cells), "runs": runs}
+    found |= {"million samples": samples / 1e6, "minutes": samples / rate / 60 if rate else "–"}
+    least = 10 * needed(spec) / 1e9
+    return {**found, "GB, 10 seeds": args.memory.get(model, "–"), "at least": least}
 
 
 def needed(spec):
@@ -327,11 +415,16 @@ def needed(spec):
 
 def kernels(args):
     """The five operations that take most of the time of a step of 10 seeds; the gaps between."""
+    yield {"seeds": 1 if args.quick else 10}, partial(profiled, args)
+
+
+def profiled(args):
+    """Shares of the time."""
     step = seeds(1 if args.quick else 10, args.device, "mnist_cnn")
     for _ in range(3):
         step()
     card = [ProfilerActivity.CUDA] if args.cuda else []
-    with profile(activities=[ProfilerActivity.CPU, *card]) as profiled:
+    with profile(activities=[ProfilerActivity.CPU, *card]) as made:
         began = time.perf_counter()
         for _ in range(5):
             step()
@@ -339,36 +432,60 @@ def kernels(args):
             torch.cuda.synchronize()
         whole = (time.perf_counter() - began) * 1e6
 
-    taken = attrgetter(f"self_{'device' if args.cuda else 'cpu'}_time_total")
-    events = sorted(profiled.key_averages(), key=taken, reverse=True)
-    if args.cuda:
-        events = [event for event in events if event.device_type.name == "CUDA"]
-    for event in events[:5]:
-        yield {"kernel": event.key[:60], "share of the time": taken(event) / whole}
-    yield {"kernel": "gaps", "share of the time": 1 - sum(map(taken, events)) / whole}
+    taken, events = f"self_{'device' if args.cuda else 'cpu'}_time_total", made.key_averages()
+    own = [event for event in events if event.device_type.name == ("CUDA" if args.cuda else "CPU")]
+    own.sort(key=attrgetter(taken), reverse=True)
+    shares = [(event.key[:60], getattr(event, taken) / whole) for event in own]
+    return {**dict(shares[:5]), "gaps": 1 - sum(share for _, share in shares)}
 
 
-PARTS = (device, equality, speed, workers, table1, estimate, kernels)
+#: The parts, and the seconds after which no row of one begins.
+BUDGETS = {device: 20, equality: 130, speed: 150, memory: 50, workers: 30, table1: 60}
+BUDGETS |= {estimate: 10, kernels: 20}
+PARTS = {part.__name__: part for part in BUDGETS}
+UNFINISHED = "This run has not ended."
+VERDICTS = ("Nothing differs.", "SOMETHING DIFFERS.", "Nothing differs; not all was measured.")
+SO_FAR = "GPU_CHECK_STATUS"  # of a process whose card failed, for the next one
+
+
+def take(part, args):
+    """Write the rows of a part, each as it is measured; whether the card still answers."""
+    began = time.perf_counter()
+    args.report.tell(f"\n## {part.__name__}\n\n{part.__doc__}\n")
+    for row, measure in part(args):
+        late = not args.quick and time.perf_counter() - began > BUDGETS[part]
+        try:
+            row |= {"error": "skipped: the time of the part is over"} if late else measure()
+        except Exception as error:
+            row |= {"error": f"{type(error).__name__}: {in_a_line(error)[:150]}"}
+        args.report.row(row)
+        if isinstance(row.get("is"), float) and not row["is"] < 1e-3:
+            args.status = 1
+        elif "error" in row:
+            args.status = args.status or 2
+        if not free(args):
+            return False
+    args.report.tell(f"\n{time.perf_counter() - began:.0f} seconds.\n")
+    return True
 
 
 def main() -> int:
-    """Print a table of each part, and write it to ``--out`` as it ends; 1 if something differs."""
+    """Write the parts; 1 if something differs, 2 if something could not be measured."""
     paths = {"data": "the folder of MNIST's files", "out": "a file for the tables"}
-    args = options(__doc__, "cuda", **paths)
-    args.cuda, args.limit, args.rates, args.memory = args.device == "cuda", {}, {}, {}
-    began, wrong = time.perf_counter(), False
+    args = options(__doc__, "cuda", list(PARTS), **paths)
+    args.status, args.minutes = int(os.environ.get(SO_FAR, 0)), []
+    args.limit, args.plain, args.rates, args.memory = {}, {}, {}, {}
+    args.name = torch.cuda.get_device_name() if args.cuda else processor()
+    title = f"# {args.name}\n\n{UNFINISHED}\n"
+    args.report = Report(args.out, title, anew=SO_FAR not in os.environ)
+    for k, name in enumerate(args.parts, 1):
+        if not take(PARTS[name], args) and args.parts[k:]:  # goes on in another process
+            os.environ[SO_FAR] = str(args.status)
+            os.execv(sys.executable, [sys.executable, *sys.argv, "--parts", *args.parts[k:]])
+    args.report.tell(f"\n{VERDICTS[args.status]}\n")
     if args.out:
-        args.out.write_text(f"# {torch.cuda.get_device_name() if args.cuda else processor()}\n")
-    for part in PARTS:
-        rows = list(part(args))
-        wrong |= any(isinstance(row.get("is"), float) and row["is"] >= 1e-3 for row in rows)
-        text = f"\n## {part.__name__}\n\n{part.__doc__.split('    ')[0].strip()}\n\n{table(rows)}"
-        text += f"\n{time.perf_counter() - began:.0f} seconds since the start.\n"
-        print(text, flush=True)
-        if args.out:
-            with args.out.open("a") as file:
-                file.write(text)
-    return int(wrong)
+        args.out.write_text(args.out.read_text().replace(UNFINISHED, VERDICTS[args.status]))
+    return args.status
 
 
 if __name__ == "__main__":

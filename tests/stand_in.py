@@ -131,6 +131,7 @@ class Card(TorchFunctionMode):
         stream = SimpleNamespace(wait_stream=lambda other: None)
         return {
             "device_of": device_of,
+            "get_device_name": lambda device=None: "a card",
             "graph": graph,
             "CUDAGraph": Graph,
             "Stream": lambda: stream,

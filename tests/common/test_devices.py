@@ -1,6 +1,7 @@
 """Devices: which are visible, which one is chosen, and claimed."""
 
 import os
+import subprocess
 import tempfile
 from contextlib import ExitStack
 
@@ -33,7 +34,7 @@ def test_visible_gpus_are_those_assigned(monkeypatch, variable, names):
     assert devices.visible_gpus() == names
 
 
-def test_without_an_assignment_the_driver_lists_gpus(monkeypatch, tmp_path):
+def test_without_an_assignment_the_driver_lists_gpus(monkeypatch, tmp_path, caplog):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert devices.visible_gpus() == []
@@ -42,6 +43,13 @@ def test_without_an_assignment_the_driver_lists_gpus(monkeypatch, tmp_path):
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin")
     assert devices.visible_gpus() == ["0", "1"]
+
+    def hung(command, timeout, **how):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    monkeypatch.setattr(subprocess, "check_output", hung)
+    assert devices.visible_gpus() == []
+    assert caplog.messages == ["device: nvidia-smi gives no answer in 10 seconds; no GPU is used"]
 
 
 def test_the_choice_of_a_device(monkeypatch):
@@ -104,6 +112,13 @@ def test_float32_on_a_gpu_is_float32(monkeypatch):
         parts = torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
         assert {part.fp32_precision for part in parts} == {"ieee"}
         assert torch.get_float32_matmul_precision() == "highest"
+        for precision in ("tf32", "ieee"):  # reading the older flags is no error
+            devices.set_float32(precision)
+            flags = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+            assert {*flags} == {precision == "tf32"}
+            assert {part.fp32_precision for part in parts} == {precision}
+            with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+                assert not torch.backends.cudnn.allow_tf32
 
 
 def test_jobs_have_gpus_of_their_own_while_there_are_some_and_none_waits(locks):

@@ -119,6 +119,13 @@ def test_models_are_evaluated_together_as_one_after_another(model):
         assert scores == pytest.approx([alone.consensus_accuracy, *alone.worker_accuracies])
 
 
+def test_auto_takes_the_fast_backend_also_where_numbers_are_not_finite():
+    population = Population("linear", 2, seed=0)
+    population.X[1] = torch.nan
+    assert population.gradients(batch("linear", 2)).isnan().tolist() == [False, True]
+    assert population.backend == "compiled"
+
+
 def test_cuda_graphs_and_tf32_need_a_gpu_and_tf32_is_on_in_passes_only(monkeypatch):
     refused("backend: 'graphs' needs a GPU", Population, "linear", 2, seed=0, backend="graphs")
     with pytest.raises(UserError, match="precision: 'tf32' needs a GPU; use float32 or bfloat16"):

@@ -20,6 +20,7 @@ from ngo.native import build, elementwise, threads, triton_gossip
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
+from ngo.training.run_folder import kind
 from ngo.training.spec_checks import resolve
 
 RUNS = [
@@ -76,7 +77,7 @@ def rows(training):
 
 
 @pytest.mark.parametrize("values", RUNS, ids=str)
-def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
+def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values, monkeypatch):
     reference = trainings(values, "cpu")
     reference.proceed()
     assert reference.steps >= 6
@@ -90,9 +91,12 @@ def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values):
         begun.evaluate()
         for _ in range(3):
             begun.stepper.advance()
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "another card")
         resumed = trainings(values, "cuda:1")
         resumed.load_state_dict(on_host(begun.state_dict()))
         resumed.proceed()
+    assert resumed.cards == ["a card", "another card"]
+    assert "card" not in str(kind("cuda:1"))  # its checkpoint is not refused
     assert torch.equal(on_host(resumed.population.X), on_host(whole.population.X))
     assert rows(resumed)[-1] == pytest.approx(rows(whole)[-1], nan_ok=True)
 
@@ -122,8 +126,13 @@ def test_the_triton_kernel_compiles(capability, monkeypatch, tmp_path):
     """For an A100 (sm_80) and an H100 (sm_90), to code for the card."""
     triton = pytest.importorskip("triton")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    types = {**dict.fromkeys(("new", "x", "at", "weights"), "*fp32"), "d": "i32", "e": "fp32"}
-    types |= {"starts": "*i64", "senders": "*i64", "COLUMNS": "constexpr"}
+    types = {
+        **dict.fromkeys(("new", "x", "at", "weights"), "*fp32"),
+        "d": "i32",
+        "e": "fp32",
+        "n": "i32",
+    }
+    types |= {"n": "i32", "d": "i32", "starts": "*i64", "senders": "*i64", "COLUMNS": "constexpr"}
     step, constants = triton_gossip._step, {"COLUMNS": triton_gossip.COLUMNS}
     source = triton.compiler.ASTSource(step, types, constants)
     target = triton.backends.compiler.GPUTarget("cuda", capability, 32)

@@ -1,12 +1,14 @@
 import math
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 from running import finished, start
 
 from ngo.common.seeding import torch_stream
+from ngo.native import triton_gossip
 
 FUSED = """
 import sys, torch
@@ -19,8 +21,19 @@ def rows(W):
     return tuple(W.on(like, name) for name in ("starts", "senders", "weights"))
 
 
+def taken(X, W, gamma, p, at):
+    # In new memory, and in that of what is read.
+    out = torch.empty_like(X)
+    assert triton_gossip.gossip_step(X, rows(W), gamma, p, at, out) is out
+    for own in (X.clone(), at.clone()) if X.shape[1] == 1100 else ():
+        seen = (own, at) if torch.equal(own, X) else (X, own)
+        triton_gossip.gossip_step(seen[0], rows(W), gamma, p, seen[1], own)
+        assert torch.equal(own, out)
+    return out
+
+
 steps = torch.load(sys.argv[1])
-torch.save([triton_gossip.gossip_step(X, rows(W), *rest) for X, W, *rest in steps], sys.argv[1])
+torch.save([taken(*step) for step in steps], sys.argv[1])
 """
 
 
@@ -58,6 +71,23 @@ def steps_of_all_sizes():
     X, at = torch.zeros(2, len(z)), torch.stack([torch.zeros_like(z), z])
     W = torch.tensor([[0.0, 1.0], [1.0, 0.0]], dtype=torch.float64)
     return [(X, W, 1.0, p, at) for p in (0.5, 0.6, 0.75, 0.9, 1.5, 2)]
+
+
+def test_a_launch_has_one_axis_for_any_number_of_parameters_and_workers(monkeypatch):
+    """The others have at most 65,535 programs."""
+    grids = []
+
+    class Step:
+        def __getitem__(self, grid):
+            grids.append(grid)
+            return lambda *arguments: None
+
+    monkeypatch.setattr(triton_gossip, "_step", Step(), raising=False)
+    monkeypatch.setattr(triton_gossip, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+    for n, d in ((3, 100_000_000), (100_000, 5)):
+        X = torch.empty(n, d, device="meta")
+        triton_gossip.gossip_step(X, (X[:, 0],) * 3, 0.1, 0.9, X, X)
+    assert grids == [(3 * 97_657,), (100_000,)]
 
 
 def test_a_step_equals_its_equation_in_the_whole_range_of_float32(fused_steps):

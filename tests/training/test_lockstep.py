@@ -1,7 +1,9 @@
 """Runs in lockstep equal the same runs alone, and leave each other alone."""
 
+import gc
 import json
 import time
+import weakref
 from functools import partial
 
 import psutil
@@ -13,10 +15,12 @@ from runs import CONVEX, defaults, short_run, tiny, without_clock
 import ngo
 from ngo.common.registries import METHODS, MODELS
 from ngo.data.dataset import Dataset
+from ngo.engine.population import Stack
 from ngo.gossip.gossip_step import linear_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_of
 from ngo.gossip.topologies.static import complete, ring
 from ngo.native.threads import in_order, one_intra_op_thread
+from ngo.training import lockstep
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import shared, together
 from ngo.training.run import Training, turns
@@ -109,6 +113,33 @@ def test_draws_of_layers_images_and_clocks_are_those_alone(values, digits, least
     specs = [short_run(**{"epochs": 0.1, **values}, seed=seed) for seed in SEEDS]
     convex = values.get("model", "linear") == "linear"
     assert_equal_alone(specs, least_squares if convex else digits)
+
+
+def test_a_width_is_halved_to_what_fits_and_a_stack_is_freed(least_squares, monkeypatch):
+    """Memory has place for stacks of 8 runs together; nothing waits for the collector."""
+    stacks = []
+
+    def made(stack, populations, make=Stack.__init__):
+        stacks.append(weakref.ref(stack))
+        make(stack, populations)
+
+    def gradients(stack, batches, take=Stack.gradients):
+        if sum(each.runs for ref in stacks if (each := ref()) is not None) > 8:
+            raise torch.OutOfMemoryError("too many")
+        return take(stack, batches)
+
+    monkeypatch.setattr(Stack, "__init__", made)
+    monkeypatch.setattr(Stack, "gradients", gradients)
+    monkeypatch.setattr(lockstep.gc, "collect", lambda: None)
+    lengths = [0.05, 0.1]  # where one ends, the others are stacked anew
+    specs = [tiny(seed=seed, epochs=lengths[seed % 2]) for seed in range(16)]
+    gc.disable()
+    try:
+        ends = trained(specs, least_squares)
+    finally:
+        gc.enable()
+    assert {training.width for training in ends.values()} == {8}
+    assert len(stacks) == 5  # 16 runs, and twice 8, then 4
 
 
 def test_by_vmap_the_first_20_steps_agree(digits):

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import takewhile
+from subprocess import DEVNULL
 from typing import Any
 
 from ngo.common.files import try_lock
@@ -32,10 +33,14 @@ def visible_gpus() -> list[str]:
     if assigned is not None:
         return list(takewhile(GPU_NAME.fullmatch, map(str.strip, assigned.split(","))))
     try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
+        listed = subprocess.check_output(
+            ["nvidia-smi", "-L"], text=True, stderr=DEVNULL, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, subprocess.TimeoutExpired):
+            LOG.warning("device: nvidia-smi gives no answer in 10 seconds; no GPU is used")
         return []
-    return [str(index) for index, line in enumerate(listed.stdout.splitlines()) if "GPU" in line]
+    return [str(index) for index, line in enumerate(listed.splitlines()) if "GPU" in line]
 
 
 def check_device(device: str) -> None:
@@ -122,8 +127,7 @@ def deterministic() -> None:
 
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    for part in float32_parts():
-        part.fp32_precision = "ieee"
+    set_float32("ieee")
 
 
 def float32_parts() -> tuple[Any, ...]:
@@ -134,6 +138,23 @@ def float32_parts() -> tuple[Any, ...]:
     import torch
 
     return torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
+
+
+def set_float32(*precisions: str) -> None:
+    """Set one precision of all ``float32_parts``, or one for each: ``ieee``, ``tf32``, ``none``.
+
+    Torch's older flags are set alike: otherwise it is an error to read them.
+    """
+    import torch
+
+    parts = float32_parts()
+    wanted = precisions * (len(parts) // len(precisions))
+    if [part.fp32_precision for part in parts] == list(wanted):
+        return
+    torch.backends.cudnn.allow_tf32 = wanted[0] == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = wanted[-1] == "tf32"
+    for part, precision in zip(parts, wanted, strict=True):
+        part.fp32_precision = precision
 
 
 def _claim(gpus: list[str], claim: ExitStack) -> int:

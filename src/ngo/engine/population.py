@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import RLock
 from typing import Any
+from weakref import proxy
 
 import torch
 from torch import nn
@@ -203,9 +204,12 @@ class Population:
         bind(self._consensus, row[:d], None, row[d:], counts)
         self._consensus_row, self._consensus_counts = row, counts
 
+        # What the population holds refers to it weakly: it is freed when it is dropped.
+        me = self._weak = proxy(self)
+
         def worker(i: int) -> nn.Module:
-            module = build(self.generators[i])
-            bind(module, self.X[i], self.G[i], self.buffers[i], self.counts[i])
+            module = build(me.generators[i])
+            bind(module, me.X[i], me.G[i], me.buffers[i], me.counts[i])
             return module
 
         self.modules = Modules(worker, n)
@@ -216,14 +220,14 @@ class Population:
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest, self.shares = honest, shares
         self.backend = backend  # ``auto`` replaces it by its choice
-        self._gradients = BACKENDS[backend](self)
+        self._gradients = BACKENDS[backend](me)
 
     def move(self, *rows: torch.Tensor) -> None:
         """Use other matrices ``X``, ``G``, ``buffers``, ``counts``, which hold the same numbers."""
         self.X, self.G, self.buffers, self.counts = rows
         for i, module in self.modules.made.items():
             bind(module, *(matrix[i] for matrix in rows))
-        self._gradients = BACKENDS[self.backend](self)
+        self._gradients = BACKENDS[self.backend](self._weak)
 
     @property
     def honest(self) -> torch.Tensor:
@@ -440,7 +444,7 @@ class Stack:
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
         self.n, self.views_of = sum(self._sizes), first.views_of
-        self._gradients = BACKENDS[self.backend](self)
+        self._gradients = BACKENDS[self.backend](proxy(self))
 
     @one_intra_op_thread()
     def gradients(self, batches: Batches) -> list[torch.Tensor]:

@@ -195,15 +195,14 @@ def gossip_step(
     """
     e, W = exponent(p), MixingMatrix.of(W) if isinstance(W, torch.Tensor) else W
     at = X if at is None else at
+    out = torch.empty_like(X) if out is None else out
     linear = sums and p == 1
     if X.is_cuda and not linear:
         from ngo.native import triton_gossip  # imports Triton
 
         if triton_gossip.available(X.device):
             rows = tuple(W.on(X, name) for name in ("starts", "senders", "weights"))
-            new = triton_gossip.gossip_step(X, rows, gamma, p, at)
-            return new if out is None else out.copy_(new)
-    out = torch.empty_like(X) if out is None else out
+            return triton_gossip.gossip_step(X, rows, gamma, p, at, out)
     if linear:
         return linear_step(X, W, gamma, at=at, out=out, spread=spread)
     if fits(X, at, out):

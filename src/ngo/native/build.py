@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from ngo.common.files import atomic_file, hashed, writable_folder
@@ -73,7 +73,7 @@ def library() -> ctypes.CDLL | None:
         return None
     try:
         return ctypes.CDLL(str(_compiled()))
-    except (OSError, UserError, PackageNotFoundError, subprocess.CalledProcessError) as error:
+    except (OSError, UserError, ModuleNotFoundError, subprocess.CalledProcessError) as error:
         lines = f"{getattr(error, 'stderr', None) or error}".strip().splitlines()
         reason = next((line for line in lines if "error: " in line), lines[0])
         if "unknown CPU" in reason:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import torch
+from torch import Tensor
 
 from verdicts.registry import in_a_line
 
@@ -35,7 +36,7 @@ def available(device: torch.device) -> bool:
         return False
     X, places = torch.zeros(2, 1, device=device), torch.arange(3, device=device)
     try:  # each of two workers receives from the other
-        gossip_step(X, (places, 1 - places[:2], X[:, 0]), 0.1, 0.9, X).cpu()
+        gossip_step(X, (places, 1 - places[:2], X[:, 0]), 0.1, 0.9, X, X).cpu()
     except Exception as error:  # Triton's own, a compiler's, the driver's
         LOG.warning("gossip: Triton's kernel fails, torch replaces it: %s", in_a_line(error))
         return False
@@ -43,9 +44,9 @@ def available(device: torch.device) -> bool:
 
 
 def gossip_step(
-    X: torch.Tensor, rows: Sequence[torch.Tensor], gamma: float, p: float, at: torch.Tensor
-) -> torch.Tensor:
-    """The new state X + γ Σ_j W_ij φ_p(at_j − at_i), ``[n, d]``.
+    X: Tensor, rows: Sequence[Tensor], gamma: float, p: float, at: Tensor, out: Tensor
+) -> Tensor:
+    """The new state X + γ Σ_j W_ij φ_p(at_j − at_i), ``[n, d]``, in ``out``.
 
     ``rows`` are the starts ``[n + 1]`` of the rows of W, the senders j ``[e]`` and the weights, in
     CSR. The kernel computes φ_p of an edge at both of its ends. On a GPU that is cheaper than
@@ -54,20 +55,24 @@ def gossip_step(
     X, at = X.contiguous(), at.contiguous()
     n, d = X.shape
     starts, senders, weights = rows
-    new = torch.empty_like(X)
+    read = {x.untyped_storage().data_ptr() for x in (X, at)}
+    free = out.is_contiguous() and out.untyped_storage().data_ptr() not in read
+    new = out if free else torch.empty_like(X)
     with torch.cuda.device_of(X):  # Triton launches on the current device
-        _step[n, triton.cdiv(d, COLUMNS)](
-            new, X, at, starts, senders, gamma * weights, d, 2 * p - 1, COLUMNS
+        # On one axis, since the others have at most 65,535 programs; all rows of a block of columns
+        # are neighbours.
+        _step[(n * triton.cdiv(d, COLUMNS),)](
+            new, X, at, starts, senders, gamma * weights, n, d, 2 * p - 1, COLUMNS
         )
-    return new
+    return new if free else out.copy_(new)
 
 
 if triton is not None:
 
     @triton.jit
-    def _step(new, x, at, starts, senders, weights, d, e, COLUMNS: tl.constexpr):
-        i = tl.program_id(0)
-        columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    def _step(new, x, at, starts, senders, weights, n, d, e, COLUMNS: tl.constexpr):
+        i = tl.program_id(0) % n
+        columns = tl.program_id(0) // n * COLUMNS + tl.arange(0, COLUMNS)
         inside = columns < d
         row = i.to(tl.int64) * d + columns
         here = tl.load(at + row, inside)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ngo.common.devices import float32_parts
+from ngo.common.devices import float32_parts, set_float32
 from ngo.native.threads import one_intra_op_thread, quick_switching
 from ngo.training.object_digest import ObjectDigest
 
@@ -33,8 +33,7 @@ def isolated(seed: int) -> Iterator[None]:
         stack.enter_context(restored_streams())
         stack.callback(torch.set_default_dtype, torch.get_default_dtype())
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-        for part in float32_parts():
-            stack.callback(setattr, part, "fp32_precision", part.fp32_precision)
+        stack.callback(set_float32, *(part.fp32_precision for part in float32_parts()))
         stack.callback(_set_deterministic, torch.get_deterministic_debug_mode())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())

@@ -6,6 +6,7 @@ Each run has its own streams, graphs, evaluations, checkpoints and folder, as if
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
@@ -149,12 +150,15 @@ def together(
                 del waiting[spec]
                 if error is not None:
                     fail(spec, error)
+            continue
         except Exception as error:
             if len(group) == 1:
                 raise
             width = len(group) // 2
             told = len(group), in_a_line(error), width
             log.warning("%d runs together fail (%s); now at most %d train together", *told)
+        gc.collect()  # the runs that failed, which the error held
+        torch.cuda.empty_cache()
 
 
 def _ends(

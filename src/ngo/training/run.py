@@ -90,6 +90,10 @@ class Training:
         self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
         self.resumed: list[int] = []  # the steps at which the run was resumed
         self.width = 1  # the most runs whose gradients were taken together
+        #: The GPUs on which the run took place: results are equal on cards of one kind.
+        self.cards = (
+            [torch.cuda.get_device_name(at)] if (at := problem.device).type == "cuda" else []
+        )
         self.draws = draws
         # The losses of the steps since the last evaluation come first in memory that is allocated
         # once: as a block for each step, they would tear the memory that the next batches need.
@@ -184,6 +188,7 @@ class Training:
             "kept": self.kept,
             "losses": self.losses,
             **({"more": self.more} if any(self.more) else {}),
+            **({"cards": self.cards} if self.cards else {}),
             **({"streams": stream_states()} if self.draws else {}),
         }
 
@@ -194,6 +199,7 @@ class Training:
         self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
         self.width = state.get("width", 1)
+        self.cards = list(dict.fromkeys([*state.get("cards", []), *self.cards]))
         self.rows = evaluation.from_columns(state["rows"])
         self.more = state.get("more", [{} for _ in self.rows])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
@@ -258,6 +264,7 @@ class Training:
         if self._snapshots:
             save_snapshots(out / run_folder.MODELS, self._spec, self.kept)
         common = {
+            **({"device": ", ".join(self.cards)} if self.cards else {}),
             "snapshots": sorted(self.kept),
             "workers_evaluated": len(self._problem.evaluated),
             "backend": self.population.backend,

@@ -277,9 +277,9 @@ def kind(device: str) -> dict[str, str | None]:
     cuda, machine = torch.device(device).type == "cuda", f"{platform.machine()}, {sys.platform}"
     return {
         "torch": str(torch.__version__),  # a string's subclass
-        "device": torch.cuda.get_device_name(device) if cuda else f"{device} ({machine})",
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "kernels": build() if torch.device(device).type == "cpu" else None,
+        "device": "cuda" if cuda else f"{device} ({machine})",  # of any card: a run may go on there
+        "instructions": None if cuda else torch.backends.cpu.get_cpu_capability(),
+        "kernels": None if cuda else build(),
     }
 
 
