@@ -205,7 +205,8 @@ class Population:
         self._consensus_row, self._consensus_counts = row, counts
 
         # What the population holds refers to it weakly: it is freed when it is dropped.
-        me = self._weak = proxy(self)
+        me: Any = proxy(self)
+        self._weak = me
 
         def worker(i: int) -> nn.Module:
             module = build(me.generators[i])
