@@ -30,7 +30,7 @@ COPIES = runpy.run_path(str(REPOSITORY / "tools/site_pages.py"))["COPIES"]
 WRITTEN = [path.relative_to(REPOSITORY) for path in sorted((REPOSITORY / "docs").rglob("*.md"))]
 PAGES = [*COPIES, *(str(path) for path in WRITTEN if not {"_build", "made"} & {*path.parts})]
 
-LANGUAGES = ("python", "bash", "console", "yaml", "toml", "json", "text")
+LANGUAGES = ("python", "bash", "console", "yaml", "toml", "json", "bibtex", "text")
 """Those of blocks. ``text`` is no code, ``console`` has commands and what they print."""
 
 MARK = re.compile(r"<!-- not run:(.*)-->\s*")

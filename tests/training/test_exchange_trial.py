@@ -236,7 +236,7 @@ def test_fit_names_a_method_that_fails_and_raises_a_callbacks_own_error():
         quick(method="stays", on_step=callback)
 
 
-@cases("fields, missing", ((), "topology"), (("topology", "gamma", "gamma_decay", "coupling"), "p"))
+@cases("fields, missing", ((), "gamma"), (("topology", "gamma", "gamma_decay", "coupling"), "p"))
 def test_gossip_without_a_field_names_the_method_and_the_field(fields, missing):
     line = told(method=own(lambda step: step.gossip(), fields))
     assert line == (

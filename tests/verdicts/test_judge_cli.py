@@ -26,7 +26,7 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "holds      faster: B is more accurate than A" in out
     assert "3.00 points; expected above 0; margin 0.5; interval 2.86 to" in out
-    assert out.endswith("0 are undecided, and 1 is not run.\n")
+    assert out.endswith("Of 3 claims, 2 hold, 1 is not run or out of scale.\n")
     written = " ".join(sorted(path.suffix for path in (tmp_path / "o").glob("verdicts.*")))
     assert written == ".csv .html .json .md .tex .txt"
     found = json.loads((tmp_path / "o/verdicts.json").read_text())

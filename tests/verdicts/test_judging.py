@@ -185,8 +185,8 @@ def test_a_late_gate_shows_the_verdict_without_it_and_leaves_its_family_alone(tm
     for cell in ("", "mnist"):
         row, before = found.loc["a", cell], plain.loc[("a", cell)]
         assert row["verdict"] == "out of scale"
-        assert row["reason"].startswith("small: min score is 1.8, must be above 2; without this ga")
-        assert row["reason"].endswith(f"after the results: {before['verdict']}")
+        assert row["reason"].startswith("small: min score is 1.8, must be above 2; the gate was ")
+        assert row["reason"].endswith(f"without it: {before['verdict']}")
         assert row[numbers].tolist() == before[numbers].tolist()
     assert found.loc[("b", ""), "p_adjusted"] == plain.loc[("b", ""), "p_adjusted"]
     assert found.loc[("c", ""), "verdict"] == "holds"

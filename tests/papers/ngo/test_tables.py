@@ -48,7 +48,7 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
     assert shown.loc[("mnist_vae_20", training, "ngo"), "Workers"].startswith("−0.35 ±")
     caption = (tmp_path / "tables/tableS2.md").read_text().partition("\n")[0]
     assert caption.startswith("Table S2.")
-    assert caption.endswith(f"Tier {tmp_path.name}; data: mnist; 3 seeds.")
+    assert caption.endswith(f"Tier {tmp_path.name}; data: MNIST; 3 seeds.")
 
 
 def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
@@ -68,7 +68,7 @@ def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
     caption = (tmp_path / "tables/tableA1.md").read_text().partition("\n")[0]
     assert caption.startswith("Table A1.")
     assert "test loss 0.5 (iid) or 0.7 (non-iid)" in caption
-    assert caption.endswith(f"Tier {tmp_path.name}; data: mnist; 3 seeds.")
+    assert caption.endswith(f"Tier {tmp_path.name}; data: MNIST; 3 seeds.")
 
 
 def run(name, method, losses, *, seed=0, partition="iid", diverged=False):

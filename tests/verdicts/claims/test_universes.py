@@ -63,7 +63,7 @@ def test_every_format_has_the_sentence(tmp_path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("reversed   over-settings: B is more accurate than A\n")
     assert said in out
-    assert "1 is reversed" in out
+    assert "Of 1 claim, 1 does not.\n" in out
     for suffix in ("md", "html", "json"):
         assert said in (tmp_path / f"o/verdicts.{suffix}").read_text()
     found = json.loads((tmp_path / "o/verdicts.json").read_text())
