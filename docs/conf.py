@@ -81,6 +81,7 @@ def links_of_the_site(text: str, folder: Path, page: Path) -> str:
 
     def link(found: re.Match) -> str:
         words, path, anchor = found.groups(default="")
+        words = LINK.sub(link, words)  # a picture that is a link
         target = (folder / path).resolve()
         named = {REPOSITORY / name: DOCS / made for name, made in site_pages.COPIES.items()}
         target = named.get(target, target)
