@@ -254,8 +254,8 @@ def test_the_board_is_filtered_by_paper_verdict_and_who_asked(page, board):
 #: Where `make docs` builds the site.
 SITE = REPOSITORY / "docs/_build/html"
 
-# What is wrong on a page: words that go on in the next line (of more than 30 letters, such as the
-# name of a revision, they may), and code that is wider than its box.
+# What is wrong on a page: words that go on in the next line (in a text of more than 30 letters
+# without a space, such as a revision or a path, they may), and code that is wider than its box.
 FAULTS = """(() => {
   const broken = [], range = document.createRange();
   const article = document.querySelector("article");
@@ -269,7 +269,9 @@ FAULTS = """(() => {
     for (const word of text.data.matchAll(/[\\p{L}\\p{N}_]+/gu)) {
       range.setStart(text, word.index);
       range.setEnd(text, word.index + word[0].length);
-      if (lines() > 1 && word[0].length <= 30) broken.push(word[0]);
+      const [before, behind] = [text.data.slice(0, word.index), text.data.slice(word.index)];
+      const whole = before.match(/\\S*$/)[0] + behind.match(/^\\S*/)[0];
+      if (lines() > 1 && whole.length <= 30) broken.push(word[0]);
     }
   }
   const boxes = [...article.querySelectorAll("pre")];
