@@ -73,7 +73,10 @@ def fields() -> str:
 
 def run(*words: str) -> str:
     """The output of a command of ``ngo``."""
-    return CliRunner().invoke(main, words, catch_exceptions=False, prog_name="ngo").output
+    result = CliRunner().invoke(main, words, catch_exceptions=False, prog_name="ngo")
+    if result.exit_code:
+        raise RuntimeError(result.output)
+    return result.output
 
 
 def commands() -> str:

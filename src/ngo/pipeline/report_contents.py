@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from ngo.analysis.table_files import started
@@ -61,7 +61,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         tier=planned.tier,
         paper=asdict(planned.paper),
         rows=rows,
-        findings=findings(rows, planned.findings, partial(setting, planned, groups, config)),
+        findings=findings(rows, planned.findings, cache(partial(setting, planned, groups, config))),
         cells=read_rows(folder / f"tables/{CLAIMS}_cells.csv"),
         shown=shown,
         ledger=CLAIMS,

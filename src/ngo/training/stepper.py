@@ -73,11 +73,20 @@ class Stepper:
         self.workers = local  # their numbers, by row
         if problem.device.type == "cpu":
             check_memory(spec, problem, len(local))
-        how: dict[str, Any] = {"task": problem.task, "device": problem.device, "threads": threads}
-        how |= {"backend": backend or spec.backend, "precision": spec.precision, "workers": local}
-        how |= {"initialization": spec.initialization or SAME, "honest": spec.honest}
-        how["shares"] = problem.shares
-        self.population = Population(problem.model, len(local), spec.seed, **how)
+        self.population = Population(
+            problem.model,
+            len(local),
+            spec.seed,
+            task=problem.task,
+            device=problem.device,
+            backend=backend or spec.backend,
+            precision=spec.precision,
+            threads=threads,
+            workers=local,
+            initialization=spec.initialization or SAME,
+            honest=spec.honest,
+            shares=problem.shares,
+        )
         X = self.population.X
         self.steps = problem.last_step if steps is None else steps
         self.t = 0  # the number of steps taken
@@ -211,14 +220,25 @@ class Stepper:
             told = f"method {self._spec.method!r} exchanges by more than gossip and network.mean"
             error = UserError(f"objective: {told}, where workers count equally.")
             network = Undeclared(error, network, "mean", "index", "pull")
-        fields = self._fields_at(t)
-        lr = learning_rate(self._fields, min(t, self.steps - 1), self.steps)
-        parts = network, self._rule, self._coupling, matrices, self._codec, created
-        more: dict[str, Any] = {"spread": self.population.spread, "warn": self._warn}
-        more |= {"samples": self.batches.places if self.stackable else None, "shares": shares}
-        self._method.update(
-            Step(t if number is None else number, self.steps, X, G, fields, lr, *parts, **more)
+        step = Step(
+            t if number is None else number,
+            self.steps,
+            X,
+            G,
+            self._fields_at(t),
+            learning_rate(self._fields, min(t, self.steps - 1), self.steps),
+            network,
+            self._rule,
+            self._coupling,
+            matrices,
+            codec=self._codec,
+            created=created,
+            spread=self.population.spread,
+            warn=self._warn,
+            samples=self.batches.places if self.stackable else None,
+            shares=shares,
         )
+        self._method.update(step)
 
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
