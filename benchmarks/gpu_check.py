@@ -415,12 +415,13 @@ def needed(spec):
 
 def kernels(args):
     """The five operations that take most of the time of a step of 10 seeds; the gaps between."""
-    yield {"seeds": 1 if args.quick else 10}, partial(profiled, args)
+    count = 1 if args.quick else 10
+    make = partial(seeds, count, args.device, "mnist_cnn")
+    yield {"seeds": count}, lambda: profiled(args, make())
 
 
-def profiled(args):
+def profiled(args, step):
     """Shares of the time."""
-    step = seeds(1 if args.quick else 10, args.device, "mnist_cnn")
     for _ in range(3):
         step()
     card = [ProfilerActivity.CUDA] if args.cuda else []
@@ -442,7 +443,6 @@ def profiled(args):
 #: The parts, and the seconds after which no row of one begins.
 BUDGETS = {device: 20, equality: 130, speed: 150, memory: 50, workers: 30, table1: 60}
 BUDGETS |= {estimate: 10, kernels: 20}
-PARTS = {part.__name__: part for part in BUDGETS}
 UNFINISHED = "This run has not ended."
 VERDICTS = ("Nothing differs.", "SOMETHING DIFFERS.", "Nothing differs; not all was measured.")
 SO_FAR = "GPU_CHECK_STATUS"  # of a process whose card failed, for the next one
@@ -453,7 +453,7 @@ def take(part, args):
     began = time.perf_counter()
     args.report.tell(f"\n## {part.__name__}\n\n{part.__doc__}\n")
     for row, measure in part(args):
-        late = not args.quick and time.perf_counter() - began > BUDGETS[part]
+        late = not args.quick and time.perf_counter() - began > args.budgets[part]
         try:
             row |= {"error": "skipped: the time of the part is over"} if late else measure()
         except Exception as error:
@@ -469,17 +469,19 @@ def take(part, args):
     return True
 
 
-def main() -> int:
+def main(budgets=BUDGETS, description=__doc__) -> int:
     """Write the parts; 1 if something differs, 2 if something could not be measured."""
+    parts = {part.__name__: part for part in budgets}
     paths = {"data": "the folder of MNIST's files", "out": "a file for the tables"}
-    args = options(__doc__, "cuda", list(PARTS), **paths)
+    args = options(description, "cuda", list(parts), **paths)
+    args.budgets = budgets
     args.status, args.minutes = int(os.environ.get(SO_FAR, 0)), []
     args.limit, args.plain, args.rates, args.memory = {}, {}, {}, {}
     args.name = torch.cuda.get_device_name() if args.cuda else processor()
     title = f"# {args.name}\n\n{UNFINISHED}\n"
     args.report = Report(args.out, title, anew=SO_FAR not in os.environ)
     for k, name in enumerate(args.parts, 1):
-        if not take(PARTS[name], args) and args.parts[k:]:  # goes on in another process
+        if not take(parts[name], args) and args.parts[k:]:  # goes on in another process
             os.environ[SO_FAR] = str(args.status)
             os.execv(sys.executable, [sys.executable, *sys.argv, "--parts", *args.parts[k:]])
     args.report.tell(f"\n{VERDICTS[args.status]}\n")

@@ -64,5 +64,5 @@ def test_a_script_prints_its_table(name):
 
 
 def test_every_script_is_tried():
-    others = {"common", "gpu_check"}  # tests/test_gpu_check.py
+    others = {"common", "gpu_check", "gpu_ways"}  # tests/test_gpu_check.py
     assert {path.stem for path in (REPOSITORY / "benchmarks").glob("*.py")} == {*TABLES, *others}

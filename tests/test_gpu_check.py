@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -106,7 +107,7 @@ def test_every_branch_of_a_card_is_entered(check, monkeypatch, tmp_path):
     text = out.read_text()
     assert text.startswith("# a card\n\nNothing differs; not all was measured.\n")
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == [
-        *check.script.PARTS
+        part.__name__ for part in check.script.BUDGETS
     ]
     (tf32,) = (line for line in text.splitlines() if "Error" in line or "skipped" in line)
     assert "UserError: precision: 'tf32' needs a GPU" in tf32
@@ -143,19 +144,17 @@ def test_one_failure_leaves_the_rest_and_a_dead_card_starts_another_process(
         yield {"what": "e"}, dict
 
     budgets = {first: 9, second: 9, late: -1}
-    monkeypatch.setattr(script, "BUDGETS", budgets)
-    monkeypatch.setattr(script, "PARTS", {part.__name__: part for part in budgets})
     monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
     monkeypatch.setattr(script.os, "execv", lambda *given: started.append(given[1][-2:]))
     monkeypatch.setattr(script.os, "environ", environment := {})
     out = tmp_path / "card.md"
     monkeypatch.setattr(sys, "argv", ["gpu_check.py", "--device=cpu", f"--out={out}"])
-    assert script.main() == 1  # NaN differs
+    assert script.main(budgets) == 1  # NaN differs
     assert started == [["--parts", "late"]]
     assert environment == {script.SO_FAR: "1"}
     dead.clear()
     monkeypatch.setattr(sys, "argv", [*sys.argv, *started[0]])
-    assert script.main() == 1
+    assert script.main(budgets) == 1
     text = out.read_text()
     assert text.startswith("# a card\n\nSOMETHING DIFFERS.\n")
     rows = {row[0]: row[1:] for row in lines(text)}
@@ -178,3 +177,34 @@ def test_it_runs_with_the_fewest_packages(tmp_path):
     assert len(same) > 5
     assert all(float(row[-1]) < 1e-4 for row in same)  # the device is the CPU
     assert said.endswith("\nNothing differs.\n")
+
+
+@pytest.mark.slow
+def test_every_way_of_a_card_is_entered(check, monkeypatch, tmp_path):
+    """Those in TF32 alone are refused on a CPU."""
+    ways, out = import_module("gpu_ways"), tmp_path / "ways.md"
+    stream = SimpleNamespace(wait_stream=lambda other: None)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda: stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda side: nullcontext())
+    monkeypatch.setattr(ways, "captured", lambda step, generators=(): step)
+    monkeypatch.setattr(sys, "argv", ["gpu_ways.py", "--quick", "--device=cpu", f"--out={out}"])
+    assert check.script.main(ways.BUDGETS) == 2
+    text = out.read_text()
+    errors = [row for row in lines(text) if "Error" in row[-1]]
+    assert {row[1] for row in errors} == {"tf32"}
+    assert all("UserError: precision: 'tf32' needs a GPU" in row[-1] for row in errors)
+    measured = {tuple(row[:3]) for row in lines(text) if row[0] == "mnist_cnn"}
+    assert ("mnist_cnn", "bfloat16", "one graph, 32 streams") in measured
+    assert "skipped" not in text
+
+
+def test_the_work_of_a_product_is_counted(check):
+    common = import_module("common")
+    A, B = torch.randn(30, 20), torch.randn(20, 10)
+    with common.Work() as work:
+        (A.T.T @ B).view(-1).add_(1)  # views are no work
+    product = 4 * (30 * 20 + 20 * 10 + 30 * 10)
+    assert (work.kernels, work.operations) == (2, 2 * 30 * 20 * 10)
+    assert work.bytes == product + 4 * 300
+    assert work.seconds == 2 * 2e-6  # small ones take as long as a launch

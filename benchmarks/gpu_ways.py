@@ -1,0 +1,273 @@
+"""What a card says on how many models are trained at once: ways to take each part of a step.
+
+It starts where ``gpu_check.py`` does, writes as it does, and takes 8 minutes on a card. Beside
+what is measured stands what a model of kernels, bytes and operations says (``common.Work``).
+"""
+
+import itertools
+import sys
+from contextlib import contextmanager
+from functools import partial
+from unittest import mock
+
+import gpu_check
+import torch
+from common import Work, random_data, timed
+from gpu_check import peak, profiled
+from torch.func import functional_call, grad, vmap
+
+from ngo.common.devices import set_float32
+from ngo.common.registries import MODELS
+from ngo.common.seeding import numpy_stream, torch_stream
+from ngo.data.augmentation import crop_flip, cut_windows
+from ngo.engine.backends import Stacked, backward
+from ngo.engine.population import Population
+from ngo.gossip.gossip_step import gossip_step
+from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.models.layers import ConvPoolReLU2d, replayed
+from ngo.native import triton_gossip
+
+#: Models, with their numbers of workers and the batch of one.
+SIZES = {"mnist_cnn": (100, 32), "cifar10_cnn": (100, 16), "mnist_vae": (100, 32)}
+SIZES |= {"resnet18": (10, 32)}
+PRECISIONS = ("float32", "tf32", "bfloat16")
+
+
+def captured(step, generators=()):
+    """The step as a CUDA graph, to be replayed."""
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    for generator in generators:
+        graph.register_generator_state(generator)
+    with torch.cuda.graph(graph, stream=side):
+        step()
+    return graph.replay
+
+
+def measured(args, make, size=0):
+    """Milliseconds of a step and of the host; GB a second of ``size`` bytes; memory."""
+    seconds, host = timed(make(), args)
+    found = {"ms": 1e3 * seconds, "ms of the host": 1e3 * host, "GB": peak(args)}
+    return found | ({"GB a second": size / seconds / 1e9} if size else {})
+
+
+def launches(args):
+    """What a kernel costs, alone and in a graph of 500; 200 fills."""
+    x = torch.zeros(1000, device=args.device)
+
+    def fills(count):
+        for _ in range(count):
+            x.fill_(1)
+
+    for count in (1, 200, 500):
+        for way in ("eager", "graph"):
+            step = partial(fills, count)
+            make = partial(captured, step) if way == "graph" else lambda step=step: step
+            if args.cuda or way == "eager":
+                yield {"kernels": count, "way": way}, partial(measured, args, make)
+
+
+def workers_of(args, model, precision="float32", backend="loop"):
+    """The workers of a model, and their batches on the device."""
+    n, b = (2, 2) if args.quick else SIZES[model]
+    entry = MODELS[model]
+    them = Population(model, n, 0, device=args.device, backend=backend, precision=precision)
+    inputs = torch.rand(n, b, *entry.input_shape, device=args.device)
+    labels = torch.randint(10, (n, b), device=args.device)
+    return them, Stacked(inputs, inputs.clone() if entry.task == "vae" else labels)
+
+
+def by_backend(args, model, precision, backend):
+    """The gradients by one of our backends."""
+    them, batches = workers_of(args, model, precision, backend)
+    return partial(them.gradients, batches), ()
+
+
+def forked(args, model, precision, count):
+    """All workers' passes in one graph, on ``count`` streams."""
+    them, batches = workers_of(args, model, precision)
+    sides, (inputs, targets) = [torch.cuda.Stream() for _ in range(count)], batches.all()
+
+    def step():
+        now = torch.cuda.current_stream()
+        for side in sides:
+            side.wait_stream(now)
+        for i in range(them.n):
+            with torch.cuda.stream(sides[i % count]):
+                backward(them, i, inputs[i], targets[i])
+        for side in sides:
+            now.wait_stream(side)
+
+    return step, them.generators
+
+
+def inductor(args, model, mode):
+    """``torch.compile`` of vmap, without random layers, within a graph of ours."""
+    them, (inputs, targets) = (pair := workers_of(args, model))[0], pair[1].all()
+    module, (rows,) = them.modules[0].eval(), them.views_of(them.X)
+
+    def loss(models, x, y):
+        with replayed(module, ()):
+            return them.task.loss(functional_call(module, models, (x,)), y).mean()
+
+    return partial(torch.compile(vmap(grad(loss)), mode=mode), rows, inputs, targets), ()
+
+
+@contextmanager
+def choices(precision, patches, tried):
+    """How convolutions are taken."""
+    ConvPoolReLU2d.patches, before = patches, ConvPoolReLU2d.patches
+    torch.backends.cudnn.benchmark = tried
+    set_float32("tf32" if precision == "tf32" else "ieee")
+    try:
+        yield
+    finally:
+        ConvPoolReLU2d.patches, torch.backends.cudnn.benchmark = before, False
+        set_float32("ieee")
+
+
+def gradients(args):
+    """The gradients of all workers, by ways; what the model of kernels says of each."""
+    names = list(SIZES)[: 1 if args.quick else 4 if args.cuda else 1]
+    for model, precision in itertools.product(names, PRECISIONS if args.cuda else PRECISIONS[:1]):
+        ours = partial(by_backend, args, model, precision)
+        ways = {"vmap, patches": (partial(ours, "vmap"), True, False)}
+        ways["vmap, grouped"] = partial(ours, "vmap"), False, False
+        if args.cuda:
+            ways["vmap, grouped, cudnn.benchmark"] = partial(ours, "vmap"), False, True
+            ways["a graph a worker"] = partial(ours, "graphs"), True, False
+            for count in (1, 8, 16, 32):
+                make = partial(forked, args, model, precision, count)
+                ways[f"one graph, {count} streams"] = make, True, False
+        if args.cuda and precision == "float32" and model != "mnist_vae":
+            for mode in ("default", "max-autotune-no-cudagraphs"):
+                ways[f"compiled, {mode}"] = partial(inductor, args, model, mode), False, False
+        for way, (make, *how) in ways.items():
+            row = {"model": model, "precision": precision, "way": way}
+            yield row, partial(passes, args, make, precision, *how)
+
+
+def passes(args, make, precision, *how):
+    """A way's time, beside that of the model of its kernels."""
+    with choices(precision, *how):
+        step, generators = make()
+        ours = step.func.__name__ == "gradients" if isinstance(step, partial) else False
+        if not (args.cuda and ours):  # else the first step is run twice, and captured
+            step()
+        with Work() as work:
+            step()
+        seconds = work.seconds / (2 if args.cuda and ours else 1)
+        whole = captured(step, generators) if args.cuda and not ours else step
+        found = measured(args, lambda: whole)
+    return {**found, "kernels": work.kernels, "ms by the model": 1e3 * seconds}
+
+
+def kernels(args):
+    """The operations that take most of the time, and the gaps between, by way."""
+    model = ["mnist_cnn", "float32"]
+    ways = {"vmap": partial(by_backend, args, *model, "vmap")}
+    if args.cuda:
+        ways["one graph, 16 streams"] = lambda: (captured(*forked(args, *model, 16)), ())
+    for way, make in ways.items():
+        yield {"way": way}, lambda make=make: profiled(args, make()[0])
+
+
+def dropout(args):
+    """Two masks of 100 workers, as today, for 64 steps at once, and from counters."""
+    n, size = (2, 8) if args.quick else (100, 32 * 20 + 32 * 50)
+    masks = torch.empty(n, size, device=args.device)
+    ahead = torch.empty(n, 64 * size, device=args.device)
+    streams = [torch_stream(0, "dropout", i, args.device) for i in range(n)]
+    keys = torch.arange(n, device=args.device)[:, None] * 2654435761
+    places = torch.arange(size, device=args.device)
+
+    def drawn(rows):
+        for row, stream in zip(rows, streams, strict=True):
+            row.bernoulli_(0.5, generator=stream).div_(0.5)
+
+    def counted():
+        z = keys + places * 40503
+        for factor in (73244475, 73244475, 1):  # an integer hash
+            z = ((z >> 16) ^ z) * factor & 0xFFFFFFFF
+        masks.copy_((z < 2**31) * 2)
+
+    ways = {"a stream a worker": partial(drawn, masks), "all of 64 steps": partial(drawn, ahead)}
+    for way, step in {**ways, "from counters": counted}.items():
+        for how in ("eager", "graph")[: 1 + args.cuda]:
+            made = partial(captured, step, streams) if how == "graph" else lambda step=step: step
+            yield {"way": way, "how": how}, partial(measured, args, made)
+
+
+def update(args):
+    """The gossip step of ten workers, beside a copy of as many numbers."""
+    for d in (1000,) if args.quick else (21_840, 200_000, 2_000_000, 11_000_000):
+        X = torch.randn(10, d, device=args.device)
+        yield {"d": d, "way": "copy"}, partial(measured, args, lambda X=X: X.clone, 2 * X.nbytes)
+        for topology, p in itertools.product(("ring", "complete"), (1.0, 0.75)):
+            edges = torch.ones(10, 10) if topology == "complete" else torch.eye(10).roll(1, 0)
+            W = MixingMatrix.of(((edges + edges.T) / 20).fill_diagonal_(0))
+            step = partial(gossip_step, X, W, 0.2, p, out=torch.empty_like(X))
+            for way in ("eager", "graph", "256 columns")[: 1 + 2 * args.cuda]:
+                make = partial(captured, step) if way == "graph" else lambda step=step: step
+                row = {"d": d, "way": f"{topology}, p = {p}, {way}"}
+                yield row, partial(gossip, args, make, 2 * X.nbytes, way)
+
+
+def gossip(args, make, size, way):
+    """A way's time; a program of Triton's takes 1,024 columns, or 256."""
+    with mock.patch.object(triton_gossip, "COLUMNS", 256 if way == "256 columns" else 1024):
+        return measured(args, make, size)
+
+
+def drawn_there(args):
+    """Random graphs of 10 workers and windows of 100, drawn on the host and on the card."""
+    runs, n, b = (2, 4, 2) if args.quick else (50, 10, 16)
+    on = args.device
+
+    def host_graphs():
+        rng = numpy_stream(0, "graph")
+        return torch.stack([weights(torch.from_numpy(rng.random((n, n)))) for _ in range(runs)])
+
+    def weights(uniform):
+        edges = (uniform.triu(1) > 0.5).float()
+        edges = edges + edges.mT
+        degrees = edges.sum(-1)
+        return edges / (1 + torch.maximum(degrees[..., None, :], degrees[..., None]))
+
+    streams = [torch_stream(0, "windows", i) for i in range(runs * n)]
+    images = random_data("cifar10", (3, 32, 32), (runs * n * b, 1), on).train_inputs
+    stream = torch.Generator(on)
+    ways = {
+        "graphs, host": lambda: host_graphs().to(on),
+        "graphs, there": lambda: weights(torch.rand(runs, n, n, device=on)),
+        "windows, host": partial(crop_flip.of_workers, images, b, streams),
+        "windows, there": lambda: cut_windows(
+            images,
+            torch.randint(9, (2, len(images)), generator=stream, device=on),
+            torch.rand(len(images), generator=stream, device=on) < 0.5,
+        ),
+    }
+    for way, step in ways.items():
+        yield {"way": way, "runs": runs}, partial(measured, args, lambda step=step: step)
+
+
+def evaluation(args):
+    """The scores of 16 models, by chunks."""
+    them, _ = workers_of(args, "mnist_cnn", backend="vmap")
+    models, count = range(min(16, them.n)), 100 if args.quick else 10_000
+    data = random_data("mnist", (1, 28, 28), (count, 1), args.device)
+    for size in (count,) if args.quick else (1000, 5000, 10_000):
+        chunks = (data.train_inputs / 255).split(size), data.train_targets.split(size)
+        step = partial(them.batched_sums, them.consensus(), models, *chunks)
+        yield {"chunk": size}, partial(measured, args, lambda step=step: step)
+
+
+#: The parts, and the seconds after which no row of one begins.
+BUDGETS = {gradients: 260, dropout: 20, update: 60, drawn_there: 20, evaluation: 20}
+BUDGETS |= {kernels: 20, launches: 20}
+
+if __name__ == "__main__":
+    sys.exit(gpu_check.main(BUDGETS, __doc__))
