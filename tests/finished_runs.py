@@ -12,13 +12,14 @@ from ngo.data.description import manifest_text
 from ngo.data.loading import train_labels
 from ngo.data.partition import Parts, parts_digest
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.pipeline.archives.archive import collect, write_archive
+from ngo.pipeline.archives.archive import collect
 from ngo.pipeline.archives.finished_runs import FinishedRun, write_run
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import REPOSITORY, RUNS
 from ngo.pipeline.plan import plan
 from ngo.training.results_version import results_version
 from ngo.training.spec_checks import draw
+from verdicts.members import write_archive
 
 CAMPAIGN = {
     "tier": "test",

@@ -17,10 +17,11 @@ from ngo.cli import cli
 from ngo.measures import theory
 from ngo.measures.spectra import SpectraOptions, spectral_table
 from ngo.pipeline.archives import verify
-from ngo.pipeline.archives.archive import Archive, collect_finished, write_archive
+from ngo.pipeline.archives.archive import Archive, collect_finished
 from ngo.pipeline.archives.finished_runs import packed, read_run
 from ngo.pipeline.archives.verify import Made, made_run
 from ngo.pipeline.paths import RUNS, tidy_table
+from verdicts.members import write_archive
 
 THEORY = tidy_table("test", "theory_theory")
 SPECTRA = tidy_table("test", "spectra_own")

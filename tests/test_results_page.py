@@ -16,11 +16,11 @@ from PIL import Image
 from running import finished, start
 
 from ngo.common.registries import METHODS, TOPOLOGIES
-from ngo.pipeline.archives.archive import write_archive
 from ngo.pipeline.paths import PAGES
 from ngo.report.board import told as told_of_papers
 from ngo.report.contents import SHIPPED, read_shipped
 from ngo.report.pages import BEGIN, END, for_readme, summary_of
+from verdicts.members import write_archive
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
 
-from ngo.pipeline.archives.archive import OLDER, Archive, read_archive, write_archive
+from ngo.pipeline.archives.archive import OLDER, Archive, read_archive
 from ngo.pipeline.archives.finished_runs import packed
-from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.paths import shipped_metrics
 from ngo.report.pages import BEGIN
+from verdicts.members import ABOUT, write_archive
 
 
 @pytest.fixture

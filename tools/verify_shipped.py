@@ -19,11 +19,11 @@ from ngo.data import download
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import OLDER, Archive
 from ngo.pipeline.archives.finished_runs import revisions
-from ngo.pipeline.archives.members import ABOUT, Members
 from ngo.pipeline.archives.verify import LONG, Group, Verification
 from ngo.pipeline.paths import REPOSITORY, pages_of, shipped_metrics
 from ngo.report.contents import text
 from ngo.report.pages import warned_of
+from verdicts.members import ABOUT, Members, write_archive
 from verdicts.registry import UserError
 
 
@@ -35,7 +35,7 @@ def main(files: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> N
     """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
         for path in files:
-            archives.write_archive(path, older(archives.read_archive(path)))
+            write_archive(path, older(archives.read_archive(path)))
         return
     failed = 0
     for path in files or sorted(REPOSITORY.glob("results/archive/*.tar")):

@@ -58,8 +58,8 @@ _PLACES = {
 }
 
 # The public modules; each says at its start what it is of.
-_MODULES = "candidates claims cli files lazy printed_tables quantities registration registry"
-_MODULES += " report reproduction run_values scores statistics table verdict_rows"
+_MODULES = "archive candidates claims cli files lazy members printed_tables quantities registration"
+_MODULES += " registry report reproduction run_values scores statistics table verdict_rows"
 
 __all__ = sorted([*_PLACES, *_MODULES.split()])
 

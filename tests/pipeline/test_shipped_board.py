@@ -10,10 +10,10 @@ from made_up_page import CELLS, read_board
 from small_archives import CLAIMS
 
 from ngo.pipeline import shipped_board as board
-from ngo.pipeline.archives.archive import read_archive, write_archive
-from ngo.pipeline.archives.members import sha256
+from ngo.pipeline.archives.archive import read_archive
 from ngo.pipeline.paths import shipped_metrics
 from ngo.report.board import as_csv
+from verdicts.members import sha256, write_archive
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from finished_runs import CLAIMS, FINDINGS, good_archive
 from running import finished, start
 
 from ngo.pipeline.archives.archive import read_archive
-from ngo.pipeline.archives.members import tar_of
 from ngo.report.pages import FOLDER, play_page
+from verdicts.members import tar_of
 
 OWN = (FOLDER / "page.js").read_text(encoding="utf-8").strip()
 SCRIPT = "<script>x()</script> ![a](http://b) <img src=x onerror=x()>"

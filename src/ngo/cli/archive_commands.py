@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -15,8 +14,9 @@ from ngo.data import download
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import unpack
 from ngo.pipeline.archives.finished_runs import revisions
-from ngo.pipeline.archives.members import SAFE_PATH
-from ngo.pipeline.archives.verify import Check, Verification
+from ngo.pipeline.archives.verify import Verification
+from verdicts.archive import reported
+from verdicts.members import SAFE_PATH, write_archive
 from verdicts.registry import UserError
 
 trust_option = click.option(
@@ -52,7 +52,7 @@ def archive(figures: tuple[str, ...], configs: tuple[Path, ...], finished: bool,
         click.echo(", ".join(f"{reason}: {count}" for reason, count in counts.items()))
     else:
         members = archives.collect(configs, figures)
-    digest = archives.write_archive(out, members)
+    digest = write_archive(out, members)
     click.echo(f"{len(members)} files → {out}, sha256 {digest}")
 
 
@@ -173,9 +173,9 @@ def verify(
     with archives.archived_plan(read, trusted=trusted, tell=click.echo) as planned:
         checks = Verification(read, planned, root, longest)
         groups = checks.groups(claims)
-        failed = _reported(checks.without_training())
+        failed = reported(checks.without_training(), click.echo)
         chosen = checks.draw(groups, sample, seed)
-        failed += _reported(checks.made_again(chosen, threads))
+        failed += reported(checks.made_again(chosen, threads), click.echo)
     for reason, count in checks.unchecked_runs.items():
         click.echo(f"{count} of {len(checks.runs)} runs could not be drawn: {reason}")
     for name, reason in checks.unchecked_tables.items():
@@ -185,12 +185,3 @@ def verify(
     if failed:
         LOG.error("ngo: verify: %d failed, first %s", len(failed), failed[0])
         sys.exit(1)
-
-
-def _reported(checks: Iterable[Check]) -> list[str]:
-    """Print the outcome of each check. Returns the failures."""
-    failed = []
-    for what, how, fault in checks:
-        click.echo(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
-        failed += [f"{what}: {fault}"] if fault else []
-    return failed

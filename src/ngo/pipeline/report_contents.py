@@ -13,7 +13,6 @@ from ngo.analysis.table_files import started
 from ngo.common.registries import PARTITIONS
 from ngo.pipeline import candidates, printed_numbers
 from ngo.pipeline.archives.archive import OLDER
-from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
@@ -23,6 +22,7 @@ from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
 from verdicts import read_tables
+from verdicts.members import ABOUT
 from verdicts.registration import as_date, read_registration, registration_path, with_standing
 from verdicts.registry import UserError
 from verdicts.reproduction import reproduce

@@ -16,7 +16,6 @@ from ngo.analysis.board import compared_methods
 from ngo.pipeline import paths
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives.archive import Archive
-from ngo.pipeline.archives.members import sha256
 from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
@@ -24,6 +23,7 @@ from ngo.pipeline.plan import Plan
 from ngo.report.board import Board, Line
 from verdicts import judged, judgement
 from verdicts.files import content_of, table_in
+from verdicts.members import sha256
 from verdicts.verdict_rows import Row
 
 #: The table of methods in settings, of the tier ``BOARD``.

@@ -17,10 +17,10 @@ from two_figures import SHOWN, ngo, two_figures
 from ngo.common import plugins
 from ngo.pipeline.archives import archive
 from ngo.pipeline.archives.archive import Archive, archived_plan, collect, described
-from ngo.pipeline.archives.finished_runs import write_run
-from ngo.pipeline.archives.members import ARCHIVE, METRICS, RECORDS, kind_of, tar_of
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS, write_run
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import RUNS
+from verdicts.members import ARCHIVE, kind_of, tar_of
 from verdicts.registration import read_registration, registration_path
 from verdicts.registry import UserError
 

@@ -9,8 +9,14 @@ from cases import refused
 from finished_runs import made_up_run
 from runs import run_in, tiny
 
-from ngo.pipeline.archives.finished_runs import packed, read_run, unpacked, write_run
-from ngo.pipeline.archives.members import METRICS, RECORDS
+from ngo.pipeline.archives.finished_runs import (
+    METRICS,
+    RECORDS,
+    packed,
+    read_run,
+    unpacked,
+    write_run,
+)
 from verdicts.registry import UserError
 
 SPECS = [tiny(seed=seed) for seed in range(3)]

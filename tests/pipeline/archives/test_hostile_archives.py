@@ -20,9 +20,10 @@ from finished_runs import good_archive
 from pyarrow import parquet
 
 from ngo.cli import cli
-from ngo.pipeline.archives import members as limits
-from ngo.pipeline.archives.archive import read_archive
-from ngo.pipeline.archives.members import CRATE, METRICS, RECORDS, tar_of
+from ngo.pipeline.archives.archive import CRATE, read_archive
+from ngo.pipeline.archives.finished_runs import METRICS, RECORDS
+from verdicts import members as limits
+from verdicts.members import tar_of
 from verdicts.registry import UserError
 
 CODE = b"open('canary', 'w').close()\n"

@@ -13,9 +13,8 @@ from two_figures import ngo
 
 from ngo.common.files import exclusive_lock
 from ngo.data.loading import train_labels
-from ngo.pipeline.archives import members as limits
 from ngo.pipeline.archives import unpack as stage
-from ngo.pipeline.archives.archive import Archive, collect_finished, read_archive, write_archive
+from ngo.pipeline.archives.archive import Archive, collect_finished, read_archive
 from ngo.pipeline.archives.finished_runs import of_this_code, packed, revisions, write_run
 from ngo.pipeline.archives.unpack import absent_run, joined_tables, needed_tables, unpack
 from ngo.pipeline.config import read_config
@@ -23,6 +22,8 @@ from ngo.pipeline.paths import RUNS, tidy_table
 from ngo.pipeline.plan import plan
 from ngo.training.spec_checks import draw
 from ngo.training.tidy import aggregate, write_tidy
+from verdicts import members as limits
+from verdicts.members import write_archive
 from verdicts.registry import UserError
 
 

@@ -10,16 +10,15 @@ from small_archives import SPECTRA, THEORY, forged, forged_table, train, verifie
 
 from ngo.pipeline.archives.archive import Archive, archived_plan
 from ngo.pipeline.archives.finished_runs import packed
-from ngo.pipeline.archives.members import ABOUT
 from ngo.pipeline.archives.verify import (
     bases,
-    drawn,
     made_run,
     measure_again,
     measured_tables,
-    missed,
     train_again,
 )
+from verdicts.archive import drawn, missed
+from verdicts.members import ABOUT
 from verdicts.registry import UserError
 
 

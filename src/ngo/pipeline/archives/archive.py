@@ -24,22 +24,28 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 import ngo
-from ngo.common.files import write_bytes
 from ngo.pipeline import paths
-from ngo.pipeline.archives import finished_runs, members
+from ngo.pipeline.archives import finished_runs
 from ngo.pipeline.archives.finished_runs import FinishedRun
-from ngo.pipeline.archives.members import Members
 from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
 from ngo.training.run_folder import METRICS, RECORD
+from verdicts import members
 from verdicts.files import content_of, table_in
+from verdicts.members import Members, inside, refusing
 from verdicts.registration import read_registration, registration_path
 from verdicts.registry import UserError, as_list, one_of, shown
 
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
+
+#: Provenance in archives of before; nothing reads it.
+CRATE = "ro-crate-metadata.json"
+
+#: What any archive may have; other members must be asked for by its config.
+ALWAYS = (members.ABOUT, CRATE, finished_runs.METRICS, finished_runs.RECORDS)
 
 # Prints a line for the user.
 Tell = Callable[[str], object]
@@ -70,28 +76,9 @@ class Archive:
             return table_in(self.members[name])
 
 
-def write_archive(path: str | Path, files: Members) -> str:
-    """Write an archive of ``files``, by name; returns its SHA-256."""
-    content = members.tar_of(files)
-    write_bytes(path, content)
-    return members.sha256(content)
-
-
 def read_archive(path: str | Path) -> Archive:
     """The archive at ``path``; a UserError that names the first fault in it."""
-    content = content_of(Path(path), "archive", members.ARCHIVE)
-    with refusing(path):
-        return Archive(path, members.members_of(content))
-
-
-@contextmanager
-def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
-    """Within it, a UserError is the ``reason`` why an archive is refused."""
-    try:
-        yield
-    except UserError as error:
-        why = reason.format(str(error).rstrip("."))
-        raise UserError(f"archive: {str(path)!r} is refused: {why}.") from None
+    return Archive(path, members.read(path))
 
 
 def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
@@ -184,15 +171,6 @@ def deciding_members(planned: Plan) -> dict[str, Path]:
     return {inside(key, str(path)): Path(path) for key, path in files}
 
 
-def inside(key: str, file: str) -> str:
-    """The name in the archive of a ``file`` that the config names under ``key``."""
-    path = PurePosixPath(os.path.normpath(file))
-    if path.is_absolute() or ".." in path.parts:
-        fault = "is outside the working directory; an archive can't contain it"
-        raise UserError(f"{key}: {file!r} {fault}.")
-    return str(path)
-
-
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
     known = {*configs, *named_members(planned)}
@@ -203,7 +181,7 @@ def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str
     specs = (spec for drawn in planned.drawn.values() for spec in drawn.values())
     known |= {paths.data_manifest(spec.dataset) for spec in specs}
     for name in sorted(names.keys() - known):
-        if not members.kind_of(name).always:
+        if name not in ALWAYS and members.kind_of(name) is not members.SOURCES:
             raise UserError(f"{name!r} is no part of an archive of its config")
 
 

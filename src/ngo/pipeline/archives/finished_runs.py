@@ -23,12 +23,16 @@ from pyarrow import parquet
 from ngo.common import versions
 from ngo.common.files import write_text
 from ngo.common.parquet_columns import read_columns, write_columns
-from ngo.pipeline.archives.members import METRICS, RECORDS, strange
 from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from verdicts.files import content_of, opened
+from verdicts.members import strange
 from verdicts.registry import UserError
+
+#: The members with the metrics and the records of all runs.
+METRICS = "results/runs/metrics.parquet"
+RECORDS = "results/runs/records.jsonl.xz"
 
 # Facts in a run's metrics file, other than its id and its fields.
 _SIZE = ("train_samples", "classes_covered", "parameters")

@@ -17,14 +17,17 @@ from pathlib import Path
 from ngo.analysis import table_files
 from ngo.analysis.universes import Universe, in_universes
 from ngo.common.files import exclusive_lock, writable_folder
-from ngo.pipeline.archives import finished_runs, members
-from ngo.pipeline.archives.archive import Archive, Tell, archived_plan, deciding_members, refusing
+from ngo.pipeline.archives import finished_runs
+from ngo.pipeline.archives.archive import Archive, Tell, archived_plan, deciding_members
+from ngo.pipeline.archives.finished_runs import RECORDS
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import LOCK, RUNS, tidy_table
 from ngo.pipeline.plan import Plan, plan
 from ngo.training.run_folder import CHECKPOINT, difference
 from ngo.training.tidy import as_parquet, joined
+from verdicts import members
 from verdicts.files import content_of
+from verdicts.members import refusing
 from verdicts.registry import UserError
 
 
@@ -37,7 +40,7 @@ def needed_tables(archive: Archive, planned: Plan) -> list[str]:
 
 def absent_run(archive: Archive, planned: Plan, names: Iterable[str]) -> str | None:
     """The first run of the tables ``names`` that is not in the archive; None if all are."""
-    runs = archive.runs if members.RECORDS in archive.members else {}
+    runs = archive.runs if RECORDS in archive.members else {}
     needed = (spec.id for name in names for spec in planned.runs_of(name))
     return next((run for run in needed if run not in runs), None)
 
@@ -63,7 +66,7 @@ def joined_tables(archive: Archive, planned: Plan, names: Iterable[str]) -> Iter
     """
     known, left = planned.run_tables.values(), members.JOINED
     names = [name for name in names if name in known]
-    wrong = relabelled(archive, planned) if names and members.RECORDS in archive.members else None
+    wrong = relabelled(archive, planned) if names and RECORDS in archive.members else None
     for name in names:
         with refusing(archive.path):
             if wrong:
@@ -128,7 +131,7 @@ def _files(archive: Archive, planned: Plan) -> members.Members:
     for name, content in joined_tables(archive, planned, needed_tables(archive, planned)):
         files[tidy_table(planned.tier, name)] = content
     # Pages of results read one file for each record.
-    runs = archive.runs.values() if members.RECORDS in files else ()
+    runs = archive.runs.values() if RECORDS in files else ()
     return files | {f"results/runs/{r.id}/run.json": r.record_text.encode() for r in runs}
 
 

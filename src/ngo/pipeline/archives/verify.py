@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
@@ -23,9 +22,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import ceil, comb, inf, isfinite
+from math import inf, isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,13 +33,15 @@ from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Case
 from ngo.pipeline.archives.archive import Archive
 from ngo.pipeline.archives.finished_runs import FinishedRun, of_this_code, read_run, revisions
-from ngo.pipeline.archives.members import SAFE_PATH
 from ngo.pipeline.archives.unpack import absent_run, needed_tables, relabelled
 from ngo.pipeline.paths import tidy_table
 from ngo.pipeline.plan import Plan
 from ngo.training.spec import RunSpec, flags_of
+from verdicts.archive import Check, drawn, missing, other_shape
+from verdicts.archive import difference as differing
 from verdicts.claims import Claim, selections
 from verdicts.files import table_in
+from verdicts.members import SAFE_PATH
 from verdicts.registry import UserError, one_of
 from verdicts.table import Selection, matches
 
@@ -114,19 +114,9 @@ def difference(archived: Made, one: Made, two: Made | None = None) -> str | None
         return ends[0] if all(ends) else None
     if other := _other_shape(archived, one):
         return other
-    second = (two or one).table
-    allowed = {} if two is None else _allowed(one, two)
-    for name, a in one.table.items():
-        x, b = archived.table[name], second[name]
-        near = (x == a) | (x == b) | (x.isna() & (a.isna() | b.isna()))
-        if name in allowed and x.dtype.kind in "iuf":
-            near |= np.fmin((x - a).abs(), (x - b).abs()) <= allowed[name]
-        if not near.all():
-            row = int(np.argmin(near))
-            place = f"step {archived.table['step'][row]}" if "step" in second else f"row {row}"
-            here = a[row] if two is None else f"{a[row]} and {b[row]} with two roundings"
-            return f"{name} at {place}: {x[row]} in the archive, {here} here"
-    return None
+    if two is None:
+        return differing(archived.table, one.table)
+    return differing(archived.table, one.table, two.table, allowed=_allowed(one, two))
 
 
 def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
@@ -154,12 +144,8 @@ def _allowed(one: Made, two: Made) -> dict[str, np.ndarray]:
 
 def _other_shape(archived: Made, again: Made) -> str | None:
     """The first difference in columns, numbers of rows or facts."""
-    theirs, ours = archived.table, again.table
-    more = [name for name in theirs if name not in ours and theirs[name].notna().any()]
-    for name in (*more, *(column for column in ours if column not in theirs)):
-        return f"only one of the two has the column {name}"
-    if len(theirs) != len(ours):
-        return f"{len(theirs)} rows in the archive, {len(ours)} here"
+    if other := other_shape(archived.table, again.table):
+        return other
     for name, value in archived.facts.items():  # runs of older code have fewer
         if again.facts.get(name) != value:
             return f"{name} is {value!r} in the archive, {again.facts.get(name)!r} here"
@@ -256,10 +242,6 @@ def output_of(words: Sequence[str], what: str, more: Mapping[str, str], text: st
     return answer.stdout
 
 
-# The shares of forged runs or cases for which the probability of missing all is printed.
-SHARES = (0.01, 0.05, 0.1, 0.5, 1)
-
-
 @dataclass(frozen=True)
 class Group:
     """A population to draw from: everything in an archive, or the basis of one claim."""
@@ -271,20 +253,6 @@ class Group:
     cases: Mapping[str, Sequence[int]]
     #: Further tables of a claim; their rows can't be made again.
     unchecked: Sequence[str] = ()
-
-
-def drawn(names: Sequence[Any], sample: int, seed: int | None) -> list[Any]:
-    """``sample`` of the ``names``, or all, uniformly by ``seed``; sorted."""
-    return sorted(random.Random(seed).sample(sorted(names), min(sample, len(names))))
-
-
-def missed(drawable: int, sample: int, share: float) -> float:
-    """The probability of no forged one among ``sample`` of ``drawable``, without replacement.
-
-    This ``share`` of them is forged, at least one.
-    """
-    forged = max(1, ceil(share * drawable))
-    return comb(drawable - forged, sample) / comb(drawable, sample) if drawable else 1.0
 
 
 def bases(names: Iterable[str], planned: Plan, measured: Mapping[str, Measured]) -> list[Group]:
@@ -331,9 +299,6 @@ def _cases(measured: Measured, claim: Claim) -> list[int]:
     rows = _compared(measured.table, claim)
     return [k for k, case in enumerate(measured.cases) if meeting(rows, case.facts).any()]
 
-
-# What was checked, how, and what differs, if anything does.
-Check = tuple[str, str, str | None]
 
 # Measurements with cases of minutes, which are drawn only with ``--claim``.
 LONG = ("theory",)
@@ -412,19 +377,16 @@ class Verification:
         made = [("runs retrained", drawable, chosen.runs)] if drawable or not indent else []
         for name, numbers in group.cases.items():
             made.append((f"cases of {name} measured again", numbers, chosen.cases[name]))
-        odds = "the probability of missing a forgery, by the share of them that is forged"
         for done, among, again in made:
-            size, count = len(among), len(again)
-            lost = (f"{100 * f:g} %: {100 * missed(size, count, f):.1f} %" for f in SHARES)
-            yield f"{indent}{count} of {size} {done}; {odds}: {', '.join(lost)}"
+            yield f"{indent}{missing(len(among), len(again), done)}"
 
     def made_again(self, chosen: Sequence[Group], threads: int | None = None) -> Iterator[Check]:
         """Make the drawn runs and cases again, each once."""
-        for name in sorted({name for drawn in chosen for name in drawn.runs}):
+        for name in sorted({name for group in chosen for name in group.runs}):
             spec = self.planned.runs[name]
             again = partial(train_again, spec, self.planned, self._root, threads)
             yield name, *compared(made_run(self.runs[name]), again)
-        cases = {(name, k) for drawn in chosen for name, ks in drawn.cases.items() for k in ks}
+        cases = {(name, k) for group in chosen for name, ks in group.cases.items() for k in ks}
         for name, number in sorted(cases):
             table = self.measured[name]
             again = partial(measure_again, table, number, self.planned)

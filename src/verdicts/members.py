@@ -1,5 +1,7 @@
 """What an archive may contain: its kinds of members, how they are packed, and how they are read.
 
+It is an archive of ``verdicts archive`` or of ``ngo archive``: tables, claims, what made them.
+
 A tar file without times, owners and compression, whose members are sorted by name: the same members
 give the same bytes, so an archive is intact if packing its members again reproduces it.
 ``SHA256SUMS`` has the sums of the others, in the format of ``sha256sum``.
@@ -29,17 +31,13 @@ import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from ngo.common.files import write_bytes
-from verdicts.files import opened
+from verdicts.files import content_of, opened, write_together
 from verdicts.registry import UserError, in_a_line
 
 ABOUT = "archive.json"
 SUMS = "SHA256SUMS"
-METRICS = "results/runs/metrics.parquet"
-RECORDS = "results/runs/records.jsonl.xz"
-#: Provenance in archives of before; nothing reads it.
-CRATE = "ro-crate-metadata.json"
 MIB = 2**20
 
 #: Bytes of an archive, and of each of its members that is compressed.
@@ -48,7 +46,7 @@ ARCHIVE = 128 * MIB
 #: Members of an archive.
 MEMBERS = 1000
 
-#: Bytes of a text, and of a JSON file that describes the whole archive.
+#: Bytes of a text, and of a JSON file.
 TEXT, JSON = MIB, 16 * MIB
 
 #: Bytes of all records of runs, decompressed; of all tables, decoded; and of all tables of runs,
@@ -128,27 +126,23 @@ class Kind:
     #: ``read(content, most)`` returns how many bytes of tables it has when it is decoded, at most
     #: ``most``; it raises any error if it can't be read. A text is not decoded here.
     read: Callable[[bytes, int], int] = lambda content, most: 0
-    #: Whether any archive may have them. Others must be asked for by its config.
-    always: bool = False
 
 
 _NAME = r"\w[\w.+-]*"
 _FILE = rf"(?:{_NAME}/)*{_NAME}\."  # neither hidden, nor absolute, nor outside
 
 #: The sources of the workflow: provenance, which is never run.
-SOURCES = Kind(rf"Snakefile|workflow/(?:Snakefile|rules/{_NAME}\.smk)", TEXT, always=True)
+SOURCES = Kind(rf"Snakefile|workflow/(?:Snakefile|rules/{_NAME}\.smk)", TEXT)
 
 #: All kinds; a member is of the first that its name matches.
 KINDS = (
     Kind(SUMS, TEXT),
-    Kind(re.escape(ABOUT), JSON, read_json, always=True),
-    Kind(re.escape(CRATE), JSON, read_json, always=True),
-    Kind(re.escape(METRICS), ARCHIVE, read_table, always=True),
-    Kind(re.escape(RECORDS), ARCHIVE, read_records, always=True),
     SOURCES,
+    Kind(f"{_FILE}json", JSON, read_json),
+    Kind(f"{_FILE}jsonl\\.xz", ARCHIVE, read_records),
     Kind(f"{_FILE}parquet", ARCHIVE, read_table),
-    # Configs, claims, graphs, plugins, the paper's numbers, sums of data sets.
-    Kind(f"{_FILE}(?:yaml|yml|csv|txt|edgelist|graphml|gml|json|py)", TEXT),
+    # Configs, claims, verdicts, tables, graphs, plugins and scripts, a paper's numbers.
+    Kind(f"{_FILE}(?:yaml|yml|csv|txt|edgelist|graphml|gml|py)", TEXT),
 )
 
 
@@ -206,7 +200,7 @@ def _files(content: bytes) -> Members:
                 raise UserError(f"{name!r} is not a regular file, or occurs twice")
             if len(members) == MEMBERS:
                 raise UserError(f"it has more than {MEMBERS} files")
-            members[name] = file.extractfile(entry).read()
+            members[name] = file.extractfile(entry).read()  # type: ignore[union-attr] # a file
     folders = {str(folder) for name in members for folder in PurePosixPath(name).parents}
     if len({name.casefold() for name in (*members, *folders)}) < len(members) + len(folders):
         raise UserError("two of its files and folders have one name")
@@ -215,7 +209,7 @@ def _files(content: bytes) -> Members:
 
 def read_apart(content: bytes) -> None:
     """Read the members of a tar file in another process; a UserError if one can't be read."""
-    how = {"env": {**os.environ, **FEW}, "capture_output": True, "timeout": SECONDS}
+    how: Any = {"env": {**os.environ, **FEW}, "capture_output": True, "timeout": SECONDS}
     try:
         answer = subprocess.run([sys.executable, "-P", "-m", __name__], input=content, **how)
     except subprocess.TimeoutExpired:
@@ -237,11 +231,47 @@ def strange(reason: str) -> Iterator[None]:
         raise UserError(f"{reason} ({type(error).__name__}: {in_a_line(error)[:200]})") from None
 
 
+@contextlib.contextmanager
+def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
+    """Within it, a UserError is the ``reason`` why an archive is refused."""
+    try:
+        yield
+    except UserError as error:
+        why = reason.format(str(error).rstrip("."))
+        raise UserError(f"archive: {str(path)!r} is refused: {why}.") from None
+
+
+def read(path: str | Path) -> Members:
+    """The members of the archive at ``path``; a UserError that names the first fault in it."""
+    content = content_of(Path(path), "archive", ARCHIVE)
+    with refusing(path):
+        return members_of(content)
+
+
+def write_archive(path: str | Path, files: Members) -> str:
+    """Write an archive of ``files``, by name; returns its SHA-256."""
+    content = tar_of(files)
+    write_together(Path(path).parent, {Path(path).name: content}, ())
+    return sha256(content)
+
+
+def inside(key: str, file: str) -> str:
+    """The name in an archive of a ``file`` that is named under ``key``.
+
+    Raises a UserError for a file outside the working directory.
+    """
+    path = PurePosixPath(os.path.normpath(file))
+    if path.is_absolute() or ".." in path.parts:
+        fault = "is outside the working directory; an archive can't contain it"
+        raise UserError(f"{key}: {file!r} {fault}.")
+    return str(path)
+
+
 def write_members(folder: Path, members: Members) -> None:
     """Write members as files below ``folder``; a file that is there is kept."""
     for name, content in members.items():
         if not (target := folder / name).exists():
-            write_bytes(target, content)
+            write_together(target.parent, {target.name: content}, ())
 
 
 def _main() -> None:

@@ -1,0 +1,196 @@
+"""Archives of a table, its claims and what made them: packed, judged again, and made again.
+
+What lies in ``results`` was made: tables, and the files of runs from which the Snakefile makes
+them. All else in an archive are sources. An archive may be a stranger's: to make runs again, its
+sources must be those of the checkout, byte for byte, and the checkout's Snakefile makes them.
+
+``ngo verify`` draws, compares and reports by the same functions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil, comb
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from verdicts import members
+from verdicts.claims.claims_file import read_claims
+from verdicts.files import content_of
+from verdicts.judging import check
+from verdicts.lazy import pd
+from verdicts.members import ABOUT, Members, inside, refusing, strange
+from verdicts.registration import registration_path
+from verdicts.registry import UserError, shown
+from verdicts.report import as_text
+from verdicts.table import KINDS, read_table
+from verdicts.verdict_rows import counted, counts
+
+#: The member with the verdicts as text; and the folder of all that was made.
+VERDICTS, RESULTS = "verdicts.txt", "results"
+
+#: What was checked, how, and what differs, if anything does.
+Check = tuple[str, str, str | None]
+
+#: The shares of forged runs for which the probability of missing all is printed.
+SHARES = (0.01, 0.05, 0.1, 0.5, 1)
+
+
+def pack(claims: Path, tables: Path, files: Iterable[Path]) -> Members:
+    """The members of an archive: claims, the tables that they read, further files, the verdicts.
+
+    ``files`` are runs and sources. All are in the working directory. Raises a UserError for another
+    file, for one that no archive has, and like ``judging.check``.
+    """
+    text, read_from = as_text(check(claims, tables)), read_claims(claims)
+    places = [tables / f"{name}{kind}" for name in read_from.tables for kind in KINDS]
+    places += [registration_path(claims), *read_from.printed]
+    named = [claims, *files, *(place for place in places if place.exists())]
+    paths = {inside("archive", str(path)): path for path in named}
+    most = {name: members.kind_of(name).bound for name in paths}
+    packed = {name: content_of(path, "archive", most[name]) for name, path in paths.items()}
+    about = {"claims": inside("claims", str(claims)), "tables": inside("tables", str(tables))}
+    described = (json.dumps(about, indent=2) + "\n").encode()
+    return {**packed, VERDICTS: text.encode(), ABOUT: described}
+
+
+def verify(
+    archive: Path, sample: int, seed: int | None, snakefile: Path, tolerance: float, cores: int
+) -> Iterator[Check]:
+    """The checks of an archive: it is intact, its verdicts follow, and so do runs and tables.
+
+    ``sample`` of its runs, drawn by ``seed``, and its tables are made again by ``snakefile``, in a
+    folder of their own; numbers may differ by the ``tolerance``. Raises a UserError for an archive
+    that is refused, and if the Snakefile fails.
+    """
+    files = members.read(archive)
+    yield "sums", f"{len(files)} files are intact", None
+    with refusing(archive), strange(f"{ABOUT} can't be read"):
+        about = json.loads(files[ABOUT])
+        claims, tables = (inside(ABOUT, about[key]) for key in ("claims", "tables"))
+    made = [n for n in files if n.startswith(f"{RESULTS}/") and Path(n).suffix in KINDS]
+    with tempfile.TemporaryDirectory(prefix="verdicts-") as place:
+        folder = Path(place)
+        members.write_members(folder, files)
+        with refusing(archive):
+            rows = check(folder / claims, folder / tables)
+        same = as_text(rows).encode() == files.get(VERDICTS)
+        told = f"{counted(counts(rows))} They follow from the tables"
+        yield "verdicts", told, None if same else f"{VERDICTS} has others than follow from tables"
+        known = {f"{tables}/{name}" for name in read_claims(folder / claims).tables}
+        made_from = [n for n in made if str(PurePosixPath(n).with_suffix("")) not in known]
+        if not sample:
+            return
+        sources = files.keys() - {*made, ABOUT, VERDICTS}
+        other = next((n for n in sorted(sources) if not _is_here(n, files[n])), None)
+        how = "they are those of this folder"
+        yield "sources", how, other and f"{other!r} is not that of this folder: nothing was run"
+        if other:
+            return
+        again = [*drawn(made_from, sample, seed), *(n for n in made if n not in made_from)]
+        before = {name: read_table(folder / name) for name in again}
+        for name in again:
+            (folder / name).unlink()
+        _snakemake(snakefile, folder, again, cores)
+        for name, table in before.items():
+            new = read_table(folder / name)
+            numbers = new.select_dtypes("number").columns
+            fault = difference(table, new, allowed=dict.fromkeys(numbers, tolerance))
+            yield name, "made again, the same", fault
+        yield "runs", missing(len(made_from), min(sample, len(made_from))), None
+
+
+def _is_here(name: str, content: bytes) -> bool:
+    """Whether the working directory has a file of this name and content."""
+    path = Path(name)
+    return path.is_file() and path.read_bytes() == content
+
+
+def _snakemake(snakefile: Path, folder: Path, targets: Sequence[str], cores: int) -> None:
+    """Make the targets that are not in a folder, by a Snakefile from elsewhere."""
+    command = [sys.executable, "-P", "-m", "snakemake", *targets, "--cores", str(cores)]
+    command += ["--snakefile", str(snakefile.resolve()), "--directory", str(folder)]
+    command += ["--rerun-triggers", "mtime", "--nolock"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    variables = os.environ | {"PATH": path}
+    answer = subprocess.run(command, env=variables, capture_output=True, text=True)
+    absent = [name for name in targets if not (folder / name).is_file()]
+    if answer.returncode or absent:
+        lines = [line for line in answer.stderr.splitlines() if "Error" in line] or absent
+        raise UserError(f"verify: {str(snakefile)!r} can't make the runs: {shown(lines[:1])}.")
+
+
+def reported(checks: Iterable[Check], tell: Callable[[str], object]) -> list[str]:
+    """Print the outcome of each check. Returns the failures."""
+    failed = []
+    for what, how, fault in checks:
+        tell(f"{'FAIL' if fault else 'pass'}  {what}: {fault or how}")
+        failed += [f"{what}: {fault}"] if fault else []
+    return failed
+
+
+def drawn(names: Iterable[Any], sample: int, seed: int | None) -> list[Any]:
+    """``sample`` of the ``names``, or all, uniformly by ``seed``; sorted."""
+    known = sorted(names)
+    return sorted(random.Random(seed).sample(known, min(sample, len(known))))
+
+
+def missed(drawable: int, sample: int, share: float) -> float:
+    """The probability of no forged one among ``sample`` of ``drawable``, without replacement.
+
+    This ``share`` of them is forged, at least one.
+    """
+    forged = max(1, ceil(share * drawable))
+    return comb(drawable - forged, sample) / comb(drawable, sample) if drawable else 1.0
+
+
+def missing(drawable: int, sample: int, what: str = "runs made again") -> str:
+    """A line on what was made again, with the probability of missing a forgery."""
+    lost = (f"{100 * f:g} %: {100 * missed(drawable, sample, f):.1f} %" for f in SHARES)
+    odds = "the probability of missing a forgery, by the share of them that is forged"
+    return f"{sample} of {drawable} {what}; {odds}: {', '.join(lost)}"
+
+
+def difference(
+    theirs: pd.DataFrame, *ours: pd.DataFrame, allowed: Mapping[str, Any] | None = None
+) -> str | None:
+    """The first value of an archived table that differs from ``ours``, made here once, or twice.
+
+    Those made twice, with two roundings, have the same columns and rows. ``allowed`` has a distance
+    from the nearer one by column, as a number or by row; without, values must be equal.
+    """
+    one = ours[0]
+    if other := other_shape(theirs, one):
+        return other
+    for name in one:
+        x, least = theirs[name], (allowed or {}).get(str(name))
+        near = pd.Series(False, index=x.index)
+        for b in (again[name] for again in ours):
+            near |= (x == b) | (x.isna() & b.isna())
+            if least is not None and x.dtype.kind in "iuf":
+                near |= (x - b).abs() <= least
+        if not near.all():
+            row = int(np.argmin(near))
+            place = f"step {theirs['step'][row]}" if "step" in one else f"row {row}"
+            here = " and ".join(str(again[name][row]) for again in ours)
+            here += " with two roundings" * (len(ours) > 1)
+            return f"{name} at {place}: {x[row]} in the archive, {here} here"
+    return None
+
+
+def other_shape(theirs: pd.DataFrame, ours: pd.DataFrame) -> str | None:
+    """The first difference in columns, but for empty ones of theirs, and numbers of rows."""
+    more = [name for name in theirs if name not in ours and theirs[name].notna().any()]
+    for name in (*more, *(column for column in ours if column not in theirs)):
+        return f"only one of the two has the column {name}"
+    if len(theirs) != len(ours):
+        return f"{len(theirs)} rows in the archive, {len(ours)} here"
+    return None
