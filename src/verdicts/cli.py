@@ -56,6 +56,8 @@ def parsers() -> dict[str, OneLine]:
     judge("--format", choices=list(FILES), default="text", help=PRINTED)
     text = "also write the verdicts to this folder, in every format and as a table (CSV)"
     judge("--out", type=Path, metavar="DIR", help=text)
+    text = "pictures (PNG) and tables (CSV) for the page"
+    judge("--show", type=Path, nargs="+", default=[], metavar="FILE", help=text)
     start = add(_init, "write a first claims file for a table").add_argument
     start("table", type=Path, help="your results (CSV or Parquet): a row for each run")
     start("--out", type=Path, metavar="FILE", help="default: claims.yaml, where the table is")
@@ -95,6 +97,34 @@ def parsers() -> dict[str, OneLine]:
     reproduce("--settings", help=text, **several)
     text = "write the page, its picture and all rows to this folder; without, print the page"
     reproduce("--out", type=Path, metavar="DIR", help=text)
+    needed = add(_plan, "say how many seeds decide a claim").add_argument
+    text = "results of a first few seeds: the claim is that its two best methods differ"
+    needed("table", type=Path, nargs="?", help=text)
+    text = "without a table: the standard deviation of the number of a seed"
+    needed("--sd", type=float, metavar="S", help=text)
+    needed("--margin", type=float, metavar="M", help="the largest difference that does not matter")
+    text = "the claims of a family (default: 1)"
+    needed("--family", type=int, default=1, metavar="N", help=text)
+    start = add(_new, "start a paper: runs, figure, claims, page and archive").add_argument
+    start("folder", type=Path, help="a new folder")
+    text = "where to install the judge from (default: where this one is from)"
+    start("--judge", metavar="ADDRESS", help=text)
+    pack = add(_archive, "pack a table, its claims and what made them").add_argument
+    pack("claims", type=Path, help="the claims file (YAML)")
+    text = "what else to pack: runs, in results/, and sources: configs, scripts, the Snakefile"
+    pack("files", type=Path, nargs="*", metavar="FILE", help=text)
+    pack("--tables", type=Path, default=Path(), metavar="DIR", help="the folder with the tables")
+    pack("--out", type=Path, required=True, metavar="FILE.tar", help="the archive")
+    again = add(_verify, "check an archive: judge again, make runs again").add_argument
+    again("archive", type=Path, help="the archive (tar)")
+    text = "the runs that are made again (default: %(default)s)"
+    again("--sample", type=int, default=3, metavar="K", help=text)
+    again("--seed", type=int, help="of the draw; choose it after you have the archive")
+    text = "that of this checkout, which makes them (default: %(default)s)"
+    again("--snakefile", type=Path, default=Path("workflow/Snakefile"), metavar="FILE", help=text)
+    text = "the largest difference of numbers (default: none)"
+    again("--tolerance", type=float, default=0.0, metavar="X", help=text)
+    again("--cores", type=int, default=1, metavar="N", help="of Snakemake (default: 1)")
     quantities = add(_quantities, "list what claims can be about").add_argument
     quantities("name", nargs="?", help="show this quantity only, in full")
     rates = add(_rates, "simulate how often answers are false").add_argument
@@ -102,13 +132,14 @@ def parsers() -> dict[str, OneLine]:
     rates("--simulations", type=int, default=1000, metavar="N", help=text)
     rates("--format", choices=("csv", "markdown"), default="csv", help=PRINTED)
     text = "a module, or a Python file, that registers quantities; may be repeated"
-    for option in (judge, register, quantities):
+    for option in (judge, register, quantities, pack, again):
         option("--import", dest="imported", action="append", default=[], metavar="NAME", help=text)
     return {"verdicts": parser, **commands.choices}
 
 
 #: How verdicts are printed, each with the ending of the file that ``--out`` writes.
 FILES = {"text": "txt", "markdown": "md", "json": "json", "html": "html", "latex": "tex"}
+FILES |= {"line": "jsonl", "badge": "svg"}
 PRINTED = "what is printed (default: %(default)s)"
 
 
@@ -125,13 +156,13 @@ def _check(given: argparse.Namespace) -> int:
     if given.out is not None and given.out.resolve() == given.tables.resolve():
         raise UserError(f"out: {str(given.out)!r} is the folder of the tables; choose another.")
     rows = check(given.claims, given.tables)
-    formats = (report.as_text, report.as_markdown, report.as_json, report.as_page, report.as_latex)
-    texts = {name: make(rows) for name, make in zip(FILES, formats, strict=True)}
+    texts = {name: getattr(report, f"as_{name}")(rows) for name in FILES if name != "html"}
+    texts["html"] = report.as_page(rows, shown=given.show)
     if given.out is not None:
         contents = {"csv": as_table(rows).to_csv(index=False, lineterminator="\n")}
         contents |= {ending: texts[name] for name, ending in FILES.items()}
         files = {f"verdicts.{name}": printable(text, keep="\n") for name, text in contents.items()}
-        write_together(given.out, files, [given.claims])
+        write_together(given.out, files, [given.claims, *given.show])
     print(printable(texts[given.format], keep="\n"), end="")
     failed = any(row.verdict in judgement.STRICT for row in rows if not row.cell)
     return 1 if given.strict and failed else 0
@@ -226,6 +257,66 @@ def _reproduce(given: argparse.Namespace) -> int:
     reproduction.write(given.out, found, inputs=files)
     print(printable(f"{found} {given.out / 'reproduction.html'}"))
     return 0
+
+
+def _plan(given: argparse.Namespace) -> int:
+    """Say how many seeds decide a claim that one method is better than another, with a power of
+    80 %, by the test that will decide: if the difference is the margin, and if there is none. Seeds
+    are taken for independent, and their noise for normal.
+    """
+    from verdicts.judging import pilot
+    from verdicts.statistics.planning import seeds_that_decide
+
+    sd, margin, table = given.sd, given.margin, given.table
+    check((table is None) != (sd is None), "plan", sd, "name a table, or give --sd")
+    if table is not None:
+        claim, sd, usual = pilot(table)
+        margin = usual if margin is None else margin
+        print(printable(f"{claim} ({table}):"))
+    known = margin is not None and margin > 0 and sd > 0
+    check(known, "margin", margin, "give a margin above 0, and an sd above 0")
+    check(given.family >= 1, "family", given.family, "at least 1")
+    holds = seeds_that_decide(sd, margin, margin, given.family)
+    print(f"sd {sd:.4g}, margin {margin:.4g}: {holds:.0f} seeds show a difference of the margin,")
+    none = seeds_that_decide(sd, 0, margin)
+    print(f"and {none:.0f} that there is none (power 80 %).")
+    return 0
+
+
+def _new(given: argparse.Namespace) -> int:
+    """Write a small paper to a new folder: an experiment, its runs by Snakemake, a figure, claims,
+    one page, and an archive that others verify. Its README says how it becomes yours.
+    """
+    from verdicts.template_files import new
+
+    new(given.folder, given.judge)
+    print(f"{given.folder}: `make` there installs, trains, draws, judges and packs.")
+    return 0
+
+
+def _archive(given: argparse.Namespace) -> int:
+    """Pack claims, the tables that they read, further files and the verdicts as one tar file. The
+    same files give the same bytes.
+    """
+    from verdicts.archive import pack
+    from verdicts.members import write_archive
+
+    files = pack(given.claims, given.tables, given.files)
+    print(f"{len(files)} files → {given.out}, sha256 {write_archive(given.out, files)}")
+    return 0
+
+
+def _verify(given: argparse.Namespace) -> int:
+    """Check an archive: its sums, that its verdicts follow from its tables, and that some runs,
+    which the seed draws, and the tables come out the same if the Snakefile of this folder makes
+    them again. Nothing in the archive is run. The exit status is 1 if a check fails.
+    """
+    from verdicts.archive import reported, verify
+
+    check(given.sample >= 0, "sample", given.sample, "at least 0")
+    check(not given.sample or given.seed is not None, "seed", None, "name one, or --sample 0")
+    options = {n: v for n, v in vars(given).items() if n not in ("run", "imported")}
+    return 1 if reported(verify(**options), print) else 0
 
 
 def _quantities(given: argparse.Namespace) -> int:

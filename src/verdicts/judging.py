@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import yaml
 
 from verdicts import registration
 from verdicts.claims.claim import BOUNDS, SIDES, Cell, Claim, ClaimsFile
 from verdicts.claims.claims_file import checked_tables, claims_of, read_claims
 from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
+from verdicts.claims.draft import draft
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
 from verdicts.lazy import pd
 from verdicts.quantities import QUANTITIES
@@ -37,7 +39,7 @@ from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verd
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
 from verdicts.statistics.planning import detectable, seeds_needed, sequential
 from verdicts.statistics.samples import WELCH
-from verdicts.table import Selection, Tables, joined, of_frame, selected
+from verdicts.table import Selection, Tables, joined, of_frame, read_table, selected
 from verdicts.verdict_rows import COLUMNS, NUMBERS, Row, as_table
 
 if TYPE_CHECKING:
@@ -222,6 +224,15 @@ def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tab
     if result.unpaired is not None:
         raise UserError("its runs are not paired")
     return result.numbers
+
+
+def pilot(table: Path) -> tuple[str, float, float]:
+    """The first claim on a table (``draft``): what it says, its seeds' spread, and its margin."""
+    content = yaml.safe_load(draft(table, Path("claims.yaml")))
+    claims = claims_of(content, Path())
+    ((id, claim),) = claims.claims.items()
+    numbers = seed_numbers(claim, {}, claims, {table.stem: read_table(table)})
+    return claim.says, float(numbers.std()), float(content["claims"][id]["margin"])
 
 
 class _NotRun(UserError):

@@ -14,11 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdicts.files import write_together
+from verdicts.files import content_of, write_together
 from verdicts.lazy import pd
-from verdicts.registry import UserError, in_a_line, printable
+from verdicts.registry import UserError, check, in_a_line, printable
 from verdicts.statistics import ABSENT, number
-from verdicts.verdict_rows import Row, counted, counts, registered
+from verdicts.table import read_table
+from verdicts.verdict_rows import MARKED, Row, answered, counted, counts, registered
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,7 +70,7 @@ class Result:
         try:
             from matplotlib.figure import Figure
         except ImportError:
-            raise UserError("picture: it needs matplotlib: verdicts[pictures].") from None
+            raise UserError("picture: it needs matplotlib, which is not installed.") from None
         figure = Figure(layout="constrained")
         self.draw(figure)
         try:
@@ -234,19 +235,50 @@ th { white-space: nowrap; }
 """
 
 
-def as_page(rows: Sequence[Row], title: str = "Verdicts") -> str:
+def as_line(rows: Sequence[Row]) -> str:
+    """One line of JSON: the version, the counts, and the verdict of each claim by its id."""
+    said = {row.claim: row.verdict for row in rows if not row.cell}
+    return json.dumps({"version": VERSION, "counts": counts(rows), "verdicts": said}) + "\n"
+
+
+BADGE = """\
+<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{says}">
+<rect width="{width}" height="20" rx="3" fill="{colour}"/><rect width="50" height="20" rx="3"/>
+<g fill="#fff" font-family="Verdana,sans-serif" font-size="11"><text x="7" y="14">claims</text>
+<text x="57" y="14">{says}</text></g></svg>
+"""
+
+
+def as_badge(rows: Sequence[Row]) -> str:
+    """A picture (SVG) that says how many claims hold; green if all do. Marked ones do not count."""
+    found = answered(counts(rows))
+    every, held = sum(found.values()) - found[MARKED], found["hold"]
+    says, colour = f"{held} of {every} hold", "#12652a" if held == every else "#7a4b00"
+    return BADGE.format(says=says, colour=colour, width=64 + 7 * len(says))
+
+
+def as_page(rows: Sequence[Row], title: str = "Verdicts", shown: Iterable[Path] = ()) -> str:
     """A page with the counts, a table of the claims, and one of their cells if there are any.
 
-    All text is escaped: nothing in a claims file becomes markup.
+    It has the pictures (PNG) and tables (CSV) ``shown``, too. All text is escaped: nothing in a
+    claims file becomes markup. Raises a UserError for another file.
     """
-    return html_page(title, _sections(rows))
+    sections, pictures = _sections(rows), []
+    for path in shown:
+        check(path.suffix in (".png", ".csv"), "show", str(path), "end it in .png or .csv")
+        if path.suffix == ".png":
+            pictures.append(content_of(path, "show"))
+        else:
+            sections.append((path.stem, "", as_strings(read_table(path))))
+    return html_page(title, sections, *pictures)
 
 
-def html_page(title: str, sections: Iterable[Section], picture: bytes = b"", alt: str = "") -> str:
-    """A page as one HTML file, with the ``picture`` (PNG) inside. All text is escaped."""
-    source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
-    image = f'<img alt="{escape(alt)}" style="max-width: 100%" src="{source}">'
-    parts = [f"<h1>{escape(title)}</h1>", image if picture else ""]
+def html_page(title: str, sections: Iterable[Section], *pictures: bytes, alt: str = "") -> str:
+    """A page as one HTML file, with ``pictures`` (PNG) inside. All text is escaped."""
+    parts = [f"<h1>{escape(title)}</h1>"]
+    for picture in filter(None, pictures):
+        source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        parts.append(f'<img alt="{escape(alt)}" style="max-width: 100%" src="{source}">')
     for heading, text, table in sections:
         parts += [f"<h2>{escape(heading)}</h2>" if heading else ""]
         parts += [f"<p>{escape(text)}</p>" if text else ""]
@@ -274,7 +306,7 @@ def write_page(
     drawn = stream.getvalue()
     picture = f"{name}.png" if drawn else ""
     texts = {"md": markdown_page(title, sections, picture, alt)}
-    texts["html"] = html_page(title, sections, drawn, alt)
+    texts["html"] = html_page(title, sections, drawn, alt=alt)
     texts["csv"] = found.frame.to_csv(index=False, lineterminator="\n")
     files = {f"{name}.{end}": printable(text, keep="\n") for end, text in texts.items()}
     write_together(folder, {**files, **({picture: drawn} if drawn else {})}, inputs)

@@ -22,7 +22,7 @@ import numpy as np
 from verdicts.lazy import optimize, special, stats
 from verdicts.registry import check
 from verdicts.statistics.evidence import Evidence, Expectation, evidence
-from verdicts.statistics.samples import ALPHA, FEWEST, Interval
+from verdicts.statistics.samples import ALPHA, FEWEST, MANY, Interval
 
 #: The numbers of seeds at which a claim is judged, rising; empty for a claim without a plan.
 Plan = tuple[int, ...]
@@ -31,6 +31,9 @@ MOST_LOOKS, LARGEST_LOOK = 10, 1_000_000
 
 POWER = 0.8
 MOST_SEEDS = 10_000
+
+#: Of a simulation: the samples, and the choices of signs in each test.
+SIMULATED, DRAWS = 1000, 2000
 
 
 def checked_plan(key: str, value: object) -> Plan:
@@ -147,6 +150,31 @@ def chance(evidence: Evidence, count: int, level: float = ALPHA) -> float:
     same = equivalence_power(effect, margin, count, level) if effect < margin else 0.0
     beyond = effect - margin if expected.relation == "near" else effect
     return max(same, difference_power(beyond, count, level) if beyond > 0 else 0.0)
+
+
+def seeds_that_decide(sd: float, effect: float, margin: float, family: int = 1) -> float:
+    """The fewest seeds with which 80 % of simulated claims that a difference is above 0 hold.
+
+    With ``effect`` 0, with which 80 % are equivalent. ``sd`` is that of a number, with normal
+    noise; the test is the one that decides so many seeds. Infinite beyond ``MOST_SEEDS``.
+    """
+    expected, level = Expectation("above", 0.0, margin), ALPHA / family
+
+    def power(count: int) -> float:
+        if effect:
+            return difference_power(effect / sd, count, level)
+        return equivalence_power(0.0, margin / sd, count)
+
+    def share(count: int) -> float:
+        samples = np.random.default_rng(count).normal(effect, sd, (SIMULATED, count))
+        found = [evidence(values, expected, DRAWS) for values in samples]
+        return float(np.mean([e.p <= level if effect else e.p_equivalent <= ALPHA for e in found]))
+
+    counts = range(FEWEST, MOST_SEEDS + 1)
+    enough = bisect_left(counts, True, key=lambda count: power(count) >= POWER)
+    while enough < len(counts) and counts[enough] <= MANY and share(counts[enough]) < POWER:
+        enough += 1  # Student's test, by which the search began, is not the one that decides
+    return float(counts[enough]) if enough < len(counts) else math.inf
 
 
 def difference_power(effect: float, count: int, level: float = ALPHA) -> float:
