@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -276,10 +277,10 @@ def _plan(given: argparse.Namespace) -> int:
     known = margin is not None and margin > 0 and sd > 0
     check(known, "margin", margin, "give a margin above 0, and an sd above 0")
     check(given.family >= 1, "family", given.family, "at least 1")
-    holds = seeds_that_decide(sd, margin, margin, given.family)
-    print(f"sd {sd:.4g}, margin {margin:.4g}: {holds:.0f} seeds show a difference of the margin,")
-    none = seeds_that_decide(sd, 0, margin)
-    print(f"and {none:.0f} that there is none (power 80 %).")
+    found = [seeds_that_decide(sd, effect, margin, given.family) for effect in (margin, 0)]
+    holds, none = (f"{n:.0f}" if n < inf else "over 10,000" for n in found)
+    print(f"sd {sd:.4g}, margin {margin:.4g}: {holds} seeds show a difference of the margin,")
+    print(f"and {none} that there is none (power 80 %).")
     return 0
 
 

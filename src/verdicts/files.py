@@ -35,7 +35,10 @@ def readable(path: Path, key: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise UserError(f"{key}: {str(path)!r} does not exist.") from None
-    except (OSError, ValueError, csv.Error, pa.ArrowException) as error:
+    except Exception as error:
+        of_arrow = type(error).__module__.startswith("pyarrow")  # which may not be installed
+        if not (of_arrow or isinstance(error, OSError | ValueError | csv.Error)):
+            raise
         reason = (getattr(error, "strerror", None) or in_a_line(error))[:200]
         raise UserError(f"{key}: {str(path)!r} can't be read: {reason}.") from None
 

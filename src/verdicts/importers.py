@@ -500,7 +500,7 @@ def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
         from google.protobuf.message import DecodeError
         from tensorboardX.proto.event_pb2 import Event, SessionLog
     except ImportError:
-        reason = "event files need tensorboardX: pip install 'verdicts[tensorboard]'"
+        reason = "event files need tensorboardX, which is not installed"
         raise UserError(f"{KEY}: {reason}.") from None
     log = Log(path.parent.as_posix())
     try:

@@ -5,13 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 
 class Library:
-    """A library by its name, imported with the first attribute."""
+    """A library by its name, imported with the first attribute; an OSError if it is missing."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+        try:
+            return getattr(import_module(self._name), attribute)
+        except ImportError:  # pyarrow is optional
+            raise OSError(
+                f"it needs {self._name.partition('.')[0]}, which is not installed"
+            ) from None
 
 
 if TYPE_CHECKING:

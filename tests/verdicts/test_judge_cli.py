@@ -28,7 +28,10 @@ def test_what_is_printed_and_written(tmp_path, capsys):
     assert "3.00 points; expected above 0; margin 0.5; interval 2.86 to" in out
     assert out.endswith("Of 3 claims, 2 hold, 1 is not run or out of scale.\n")
     written = " ".join(sorted(path.suffix for path in (tmp_path / "o").glob("verdicts.*")))
-    assert written == ".csv .html .json .md .tex .txt"
+    assert written == ".csv .html .json .jsonl .md .svg .tex .txt"
+    assert "2 of 3 hold" in (tmp_path / "o/verdicts.svg").read_text()
+    line = json.loads((tmp_path / "o/verdicts.jsonl").read_text())
+    assert line["verdicts"] == {"faster": "holds", "same": "holds", "absent": "not run"}
     found = json.loads((tmp_path / "o/verdicts.json").read_text())
     assert found["counts"]["holds"] == 2
     assert [row["claim"] for row in found["rows"]] == ["faster", "same", "absent"]
@@ -82,13 +85,13 @@ def test_quantities_are_listed_with_arguments_unit_and_example(capsys):
         assert set(yaml.safe_load(entry.example or "{}")) <= set(entry.types)
 
 
-def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
+def test_the_judge_needs_neither_torch_nor_the_library_and_parquet_alone_pyarrow(tmp_path):
     """It runs where importing any of these fails."""
     code = (
         "import sys, importlib.abc\n"
         "class Refusing(importlib.abc.MetaPathFinder):\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name.partition('.')[0] in ('torch', 'ngo', 'matplotlib', 'networkx'):\n"
+        "        if name.partition('.')[0] in 'torch ngo matplotlib networkx pyarrow'.split():\n"
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Refusing())\n"
         "from verdicts.cli import main\n"
@@ -96,6 +99,24 @@ def test_the_judge_needs_neither_torch_nor_the_library(tmp_path):
     )
     command = [sys.executable, "-c", code, "check", write(tmp_path), "--tables", tmp_path]
     assert "faster: B is more accurate than A" in running.finished(running.start(command))
+    pd.DataFrame({"method": ["A", "B"], "score": [1.0, 2.0]}).to_parquet(tmp_path / "t.parquet")
+    process = running.start([*command[:3], "init", tmp_path / "t.parquet", "--out", tmp_path / "t"])
+    _, errors = running.ended(process)
+    told = "can't be read: it needs pyarrow, which is not installed."
+    assert (process.returncode, errors.count("\n")) == (2, 1)
+    assert told in errors
+
+
+def test_seeds_are_planned_by_a_table_or_a_spread(tmp_path, capsys):
+    write(tmp_path)
+    assert main(["plan", "--sd", "1", "--margin", "0.5"]) == 0
+    out = capsys.readouterr().out
+    assert "33 seeds show a difference of the margin,\nand 35 that there is none" in out
+    assert main(["plan", str(tmp_path / "scores.csv"), "--margin", "0.5"]) == 0
+    assert "scores.csv):\nsd " in capsys.readouterr().out
+    for wrong in (["--sd", "1"], ["--margin", "1"], ["--sd", "0", "--margin", "1"]):
+        assert main(["plan", *wrong]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

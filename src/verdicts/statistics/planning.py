@@ -172,9 +172,13 @@ def seeds_that_decide(sd: float, effect: float, margin: float, family: int = 1) 
 
     counts = range(FEWEST, MOST_SEEDS + 1)
     enough = bisect_left(counts, True, key=lambda count: power(count) >= POWER)
-    while enough < len(counts) and counts[enough] <= MANY and share(counts[enough]) < POWER:
-        enough += 1  # Student's test, by which the search began, is not the one that decides
-    return float(counts[enough]) if enough < len(counts) else math.inf
+    count = counts[enough] if enough < len(counts) else math.inf
+    if count <= MANY:  # Student's test, of the search so far, may not be the one that decides
+        while count > FEWEST and share(int(count) - 1) >= POWER:
+            count -= 1
+        while share(int(count)) < POWER:
+            count += 1
+    return count
 
 
 def difference_power(effect: float, count: int, level: float = ALPHA) -> float:

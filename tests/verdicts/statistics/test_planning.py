@@ -129,3 +129,18 @@ def test_the_seeds_that_an_effect_or_an_equivalence_takes():
 def test_without_a_spread_nothing_is_known(values):
     assert math.isnan(detectable(of(values)))
     assert math.isnan(seeds_needed(of(values)))
+
+
+@cases("sd, margin, family", (1.0, 1.0, 1), (1.0, 0.8, 1), (1.0, 2.0, 10), (2.0, 5.0, 1))
+def test_planned_seeds_decide_with_the_stated_power_by_the_judges_own_test(sd, margin, family):
+    expected, stream = Expectation("above", 0.0, margin), np.random.default_rng(7)
+
+    def share(effect, wanted, count, size):
+        """Of families of so many equal claims."""
+        found = [evidence(stream.normal(effect, sd, count), expected) for _ in range(200)]
+        return np.mean([judge([one] * size)[0].verdict == wanted for one in found])
+
+    for effect, wanted, size in ((margin, HOLDS, family), (0.0, EQUIVALENT, 1)):
+        count = int(planning.seeds_that_decide(sd, effect, margin, size))
+        assert share(effect, wanted, count, size) > 0.72
+        assert count == 3 or share(effect, wanted, count - 1, size) < 0.86
