@@ -17,25 +17,24 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, comb
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from verdicts import members
+from verdicts import judging, members, registration, report, verdict_rows
 from verdicts.claims.claims_file import read_claims
 from verdicts.files import content_of
-from verdicts.judging import check
 from verdicts.lazy import pd
 from verdicts.members import ABOUT, Members, inside, refusing, strange
-from verdicts.registration import registration_path
-from verdicts.registry import UserError, shown
-from verdicts.report import as_text
+from verdicts.registry import UserError
 from verdicts.table import KINDS, read_table
-from verdicts.verdict_rows import counted, counts
 
 #: The member with the verdicts as text; and the folder of all that was made.
 VERDICTS, RESULTS = "verdicts.txt", "results"
+
+#: Where a checkout has its Snakefile.
+SNAKEFILES = ("workflow/Snakefile", "Snakefile")
 
 #: What was checked, how, and what differs, if anything does.
 Check = tuple[str, str, str | None]
@@ -50,9 +49,9 @@ def pack(claims: Path, tables: Path, files: Iterable[Path]) -> Members:
     ``files`` are runs and sources. All are in the working directory. Raises a UserError for another
     file, for one that no archive has, and like ``judging.check``.
     """
-    text, read_from = as_text(check(claims, tables)), read_claims(claims)
+    text, read_from = report.as_text(judging.check(claims, tables)), read_claims(claims)
     places = [tables / f"{name}{kind}" for name in read_from.tables for kind in KINDS]
-    places += [registration_path(claims), *read_from.printed]
+    places += [registration.registration_path(claims), *read_from.printed]
     named = [claims, *files, *(place for place in places if place.exists())]
     paths = {inside("archive", str(path)): path for path in named}
     most = {name: members.kind_of(name).bound for name in paths}
@@ -62,14 +61,12 @@ def pack(claims: Path, tables: Path, files: Iterable[Path]) -> Members:
     return {**packed, VERDICTS: text.encode(), ABOUT: described}
 
 
-def verify(
-    archive: Path, sample: int, seed: int | None, snakefile: Path, tolerance: float, cores: int
-) -> Iterator[Check]:
+def verify(archive: Path, sample: int, seed: int | None, tolerance: float) -> Iterator[Check]:
     """The checks of an archive: it is intact, its verdicts follow, and so do runs and tables.
 
-    ``sample`` of its runs, drawn by ``seed``, and its tables are made again by ``snakefile``, in a
-    folder of their own; numbers may differ by the ``tolerance``. Raises a UserError for an archive
-    that is refused, and if the Snakefile fails.
+    ``sample`` of its runs, drawn by ``seed``, and its tables are made again by the Snakefile of the
+    working directory, in another folder; numbers may differ by the ``tolerance``. Raises a
+    UserError for an archive that is refused, and if the Snakefile fails.
     """
     files = members.read(archive)
     yield "sums", f"{len(files)} files are intact", None
@@ -81,51 +78,43 @@ def verify(
         folder = Path(place)
         members.write_members(folder, files)
         with refusing(archive):
-            rows = check(folder / claims, folder / tables)
-        same = as_text(rows).encode() == files.get(VERDICTS)
-        told = f"{counted(counts(rows))} They follow from the tables"
+            rows = judging.check(folder / claims, folder / tables)
+        same = report.as_text(rows).encode() == files.get(VERDICTS)
+        told = f"{verdict_rows.counted(verdict_rows.counts(rows))} They follow from the tables"
         yield "verdicts", told, None if same else f"{VERDICTS} has others than follow from tables"
-        known = {f"{tables}/{name}" for name in read_claims(folder / claims).tables}
-        made_from = [n for n in made if str(PurePosixPath(n).with_suffix("")) not in known]
         if not sample:
             return
-        sources = files.keys() - {*made, ABOUT, VERDICTS}
-        other = next((n for n in sorted(sources) if not _is_here(n, files[n])), None)
-        how = "they are those of this folder"
-        yield "sources", how, other and f"{other!r} is not that of this folder: nothing was run"
+        sources = sorted(files.keys() - {*made, ABOUT, VERDICTS})
+        other = [n for n in sources if not Path(n).is_file() or Path(n).read_bytes() != files[n]]
+        fault = f"{other[0]!r} is not that of this folder: nothing was run" if other else None
+        yield "sources", "they are those of this folder", fault
         if other:
             return
-        again = [*drawn(made_from, sample, seed), *(n for n in made if n not in made_from)]
+        names = {f"{tables}/{name}{kind}" for name in read_claims(claims).tables for kind in KINDS}
+        runs = [name for name in made if name not in names]
+        again = [*drawn(runs, sample, seed), *(name for name in made if name in names)]
         before = {name: read_table(folder / name) for name in again}
         for name in again:
             (folder / name).unlink()
-        _snakemake(snakefile, folder, again, cores)
+        _make(again, folder)
         for name, table in before.items():
             new = read_table(folder / name)
-            numbers = new.select_dtypes("number").columns
-            fault = difference(table, new, allowed=dict.fromkeys(numbers, tolerance))
-            yield name, "made again, the same", fault
-        yield "runs", missing(len(made_from), min(sample, len(made_from))), None
+            allowed = dict.fromkeys(map(str, new.select_dtypes("number")), tolerance)
+            yield name, "made again, the same", difference(table, new, allowed=allowed)
+        yield "runs", missing(len(runs), min(sample, len(runs))), None
 
 
-def _is_here(name: str, content: bytes) -> bool:
-    """Whether the working directory has a file of this name and content."""
-    path = Path(name)
-    return path.is_file() and path.read_bytes() == content
-
-
-def _snakemake(snakefile: Path, folder: Path, targets: Sequence[str], cores: int) -> None:
-    """Make the targets that are not in a folder, by a Snakefile from elsewhere."""
-    command = [sys.executable, "-P", "-m", "snakemake", *targets, "--cores", str(cores)]
-    command += ["--snakefile", str(snakefile.resolve()), "--directory", str(folder)]
-    command += ["--rerun-triggers", "mtime", "--nolock"]
+def _make(targets: Sequence[str], folder: Path) -> None:
+    """Make the targets, which are not in the folder, by the Snakefile of the working directory."""
+    snakefile = next(filter(Path.is_file, map(Path, SNAKEFILES)), Path(SNAKEFILES[0]))
+    command = [sys.executable, "-m", "snakemake", *targets, "--snakefile", str(snakefile.resolve())]
+    command += ["--directory", str(folder), "--cores", "all", "--rerun-triggers", "mtime"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    variables = os.environ | {"PATH": path}
-    answer = subprocess.run(command, env=variables, capture_output=True, text=True)
-    absent = [name for name in targets if not (folder / name).is_file()]
-    if answer.returncode or absent:
-        lines = [line for line in answer.stderr.splitlines() if "Error" in line] or absent
-        raise UserError(f"verify: {str(snakefile)!r} can't make the runs: {shown(lines[:1])}.")
+    how: Any = {"env": os.environ | {"PATH": path}, "capture_output": True, "text": True}
+    answer = subprocess.run(command, **how)
+    if answer.returncode or not all((folder / name).is_file() for name in targets):
+        why = next((line for line in answer.stderr.splitlines() if "rror" in line), "no message")
+        raise UserError(f"verify: {str(snakefile)!r} can't make the drawn runs: {why}")
 
 
 def reported(checks: Iterable[Check], tell: Callable[[str], object]) -> list[str]:

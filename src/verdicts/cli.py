@@ -50,18 +50,38 @@ def parsers() -> dict[str, OneLine]:
         return command
 
     judge = add(_check, "judge the claims of a file").add_argument
-    judge("claims", type=Path, help="the claims file (YAML)")
+    register = add(_register, "say when claims were first made, before the runs").add_argument
+    pack = add(_archive, "pack tables, their claims and what made them").add_argument
+    for option in (judge, register, pack):
+        option("claims", type=Path, help="the claims file (YAML)")
     text = "the folder with the tables that claims name: NAME.parquet or NAME.csv (default: .)"
-    judge("--tables", type=Path, default=Path(), metavar="DIR", help=text)
+    for option in (judge, pack):
+        option("--tables", type=Path, default=Path(), metavar="DIR", help=text)
     judge("--strict", action="store_true", help="exit with status 1 if one fails or is not run")
     judge("--format", choices=list(FILES), default="text", help=PRINTED)
-    text = "also write the verdicts to this folder, in every format and as a table (CSV)"
-    judge("--out", type=Path, metavar="DIR", help=text)
+    judge("--out", type=Path, metavar="DIR", help="write the verdicts in every format, too")
     text = "pictures (PNG) and tables (CSV) for the page"
     judge("--show", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+    register("--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, beside it")
+    text = "runs, in results/, and sources: configs, scripts, the Snakefile"
+    pack("files", type=Path, nargs="*", metavar="FILE", help=text)
+    pack("--out", type=Path, required=True, metavar="FILE.tar", help="the archive")
+    again = add(_verify, "check an archive: judge again, make runs again").add_argument
+    again("archive", type=Path, help="the archive (tar)")
+    again("--sample", type=int, default=3, metavar="K", help="runs to make again (default: 3)")
+    again("--seed", type=int, help="of the draw; choose it after you have the archive")
+    again("--tolerance", type=float, default=0.0, metavar="X", help="of numbers (default: 0)")
+    paper = add(_new, "start a paper: runs, figure, claims, page and archive").add_argument
+    paper("folder", type=Path, help="a new folder")
+    paper("--judge", metavar="ADDRESS", help="of the judge (default: where this one is from)")
     start = add(_init, "write a first claims file for a table").add_argument
     start("table", type=Path, help="your results (CSV or Parquet): a row for each run")
     start("--out", type=Path, metavar="FILE", help="default: claims.yaml, where the table is")
+    needed = add(_plan, "say how many seeds decide a claim").add_argument
+    needed("table", type=Path, nargs="?", help="results of a few seeds; or give --sd")
+    needed("--sd", type=float, metavar="S", help="the spread of differences between seeds")
+    needed("--margin", type=float, metavar="M", help="the largest difference that does not matter")
+    needed("--family", type=int, default=1, metavar="N", help="so many claims (default: 1)")
     logs = add(_import, "make a table of the logs that other tools wrote").add_argument
     logs("paths", type=Path, nargs="+", metavar="PATH", help="files, or folders")
     text = "wandb, tensorboard, mlflow, lightning, huggingface, or files: one CSV file a run"
@@ -73,19 +93,15 @@ def parsers() -> dict[str, OneLine]:
     ranks("table", type=Path, help="the table (CSV or Parquet)")
     ranks("--by", required=True, metavar="COLUMN", help="that of the methods")
     ranks("--metric", required=True, metavar="COLUMN", help="at the end of runs")
-    several: dict[str, Any] = {"type": names, "default": [], "metavar": "COLUMNS"}
-    ranks("--over", action="extend", help="tasks, to average over: COLUMN,COLUMN", **several)
+    several: dict[str, Any] = {"type": names, "default": [], "metavar": "COLUMN,COLUMN"}
+    ranks("--over", action="extend", help="tasks, to average over", **several)
     ranks("--best", choices=("lowest", "highest"), help="the best end, if its name does not say it")
     ranks("--format", choices=("text", "markdown", "latex"), default="text", help=PRINTED)
     ranks("--picture", type=Path, metavar="FILE", help="draw it (PNG, PDF, SVG)")
-    register = add(_register, "say when claims were first made, before the runs").add_argument
-    register("claims", type=Path, help="the claims file (YAML)")
-    register("--out", type=Path, metavar="FILE", help="default: NAME.registered.yaml, beside it")
     reproduce = add(_reproduce, "ask whether runs reproduce a paper's printed numbers").add_argument
-    text = "the paper's numbers: CSV, a table in Markdown or in LaTeX"
-    reproduce("--printed", type=Path, required=True, metavar="FILE", help=text)
-    text = "your runs: CSV or Parquet, a row for each, with a seed and the same columns"
-    reproduce("--measured", type=Path, required=True, metavar="FILE", help=text)
+    file: dict[str, Any] = {"type": Path, "required": True, "metavar": "FILE"}
+    reproduce("--printed", help="the paper's numbers: CSV, a table in Markdown or in LaTeX", **file)
+    reproduce("--measured", help="your runs (CSV, Parquet): seeds, and the same columns", **file)
     reproduce("--value", default="value", metavar="COLUMN", help="your numbers (default: value)")
     text = "compare gaps, too: those of all values of a column from this one"
     reproduce("--gaps", type=pair, metavar="COLUMN=VALUE", help=text)
@@ -93,39 +109,10 @@ def parsers() -> dict[str, OneLine]:
     text = "the widest interval that tells something (default: a fifth of the scale, if known)"
     reproduce("--width", type=float, help=text)
     reproduce("--unit", default="", help="of printed numbers without one: %%, share, or another")
-    reproduce("--by", help="an answer for each value of these columns: COLUMN,COLUMN", **several)
-    text = "columns of your runs that the paper leaves open: COLUMN,COLUMN"
-    reproduce("--settings", help=text, **several)
+    reproduce("--by", help="an answer for each value of these columns", **several)
+    reproduce("--settings", help="columns of your runs that the paper leaves open", **several)
     text = "write the page, its picture and all rows to this folder; without, print the page"
     reproduce("--out", type=Path, metavar="DIR", help=text)
-    needed = add(_plan, "say how many seeds decide a claim").add_argument
-    text = "results of a first few seeds: the claim is that its two best methods differ"
-    needed("table", type=Path, nargs="?", help=text)
-    text = "without a table: the standard deviation of the number of a seed"
-    needed("--sd", type=float, metavar="S", help=text)
-    needed("--margin", type=float, metavar="M", help="the largest difference that does not matter")
-    text = "the claims of a family (default: 1)"
-    needed("--family", type=int, default=1, metavar="N", help=text)
-    start = add(_new, "start a paper: runs, figure, claims, page and archive").add_argument
-    start("folder", type=Path, help="a new folder")
-    text = "where to install the judge from (default: where this one is from)"
-    start("--judge", metavar="ADDRESS", help=text)
-    pack = add(_archive, "pack a table, its claims and what made them").add_argument
-    pack("claims", type=Path, help="the claims file (YAML)")
-    text = "what else to pack: runs, in results/, and sources: configs, scripts, the Snakefile"
-    pack("files", type=Path, nargs="*", metavar="FILE", help=text)
-    pack("--tables", type=Path, default=Path(), metavar="DIR", help="the folder with the tables")
-    pack("--out", type=Path, required=True, metavar="FILE.tar", help="the archive")
-    again = add(_verify, "check an archive: judge again, make runs again").add_argument
-    again("archive", type=Path, help="the archive (tar)")
-    text = "the runs that are made again (default: %(default)s)"
-    again("--sample", type=int, default=3, metavar="K", help=text)
-    again("--seed", type=int, help="of the draw; choose it after you have the archive")
-    text = "that of this checkout, which makes them (default: %(default)s)"
-    again("--snakefile", type=Path, default=Path("workflow/Snakefile"), metavar="FILE", help=text)
-    text = "the largest difference of numbers (default: none)"
-    again("--tolerance", type=float, default=0.0, metavar="X", help=text)
-    again("--cores", type=int, default=1, metavar="N", help="of Snakemake (default: 1)")
     quantities = add(_quantities, "list what claims can be about").add_argument
     quantities("name", nargs="?", help="show this quantity only, in full")
     rates = add(_rates, "simulate how often answers are false").add_argument
@@ -274,9 +261,8 @@ def _plan(given: argparse.Namespace) -> int:
         claim, sd, usual = pilot(table)
         margin = usual if margin is None else margin
         print(printable(f"{claim} ({table}):"))
-    known = margin is not None and margin > 0 and sd > 0
-    check(known, "margin", margin, "give a margin above 0, and an sd above 0")
-    check(given.family >= 1, "family", given.family, "at least 1")
+    for name, value in {"sd": sd, "margin": margin, "family": given.family}.items():
+        check(value is not None and 0 < value < inf, name, value, "give a number above 0")
     found = [seeds_that_decide(sd, effect, margin, given.family) for effect in (margin, 0)]
     holds, none = (f"{n:.0f}" if n < inf else "over 10,000" for n in found)
     print(f"sd {sd:.4g}, margin {margin:.4g}: {holds} seeds show a difference of the margin,")
@@ -316,8 +302,8 @@ def _verify(given: argparse.Namespace) -> int:
 
     check(given.sample >= 0, "sample", given.sample, "at least 0")
     check(not given.sample or given.seed is not None, "seed", None, "name one, or --sample 0")
-    options = {n: v for n, v in vars(given).items() if n not in ("run", "imported")}
-    return 1 if reported(verify(**options), print) else 0
+    checks = verify(given.archive, given.sample, given.seed, given.tolerance)
+    return 1 if reported(checks, print) else 0
 
 
 def _quantities(given: argparse.Namespace) -> int:

@@ -241,18 +241,18 @@ def as_line(rows: Sequence[Row]) -> str:
     return json.dumps({"version": VERSION, "counts": counts(rows), "verdicts": said}) + "\n"
 
 
-BADGE = """\
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{says}">
-<rect width="{width}" height="20" rx="3" fill="{colour}"/><rect width="50" height="20" rx="3"/>
-<g fill="#fff" font-family="Verdana,sans-serif" font-size="11"><text x="7" y="14">claims</text>
-<text x="57" y="14">{says}</text></g></svg>
-"""
+BADGE = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" '
+    'aria-label="claims: {says}"><rect width="{width}" height="20" fill="{colour}"/>'
+    '<rect width="50" height="20"/><g fill="#fff" font-family="sans-serif" font-size="11">'
+    '<text x="7" y="14">claims</text><text x="57" y="14">{says}</text></g></svg>\n'
+)
 
 
 def as_badge(rows: Sequence[Row]) -> str:
     """A picture (SVG) that says how many claims hold; green if all do. Marked ones do not count."""
     found = answered(counts(rows))
-    every, held = sum(found.values()) - found[MARKED], found["hold"]
+    held, every = found["hold"], sum(found.values()) - found[MARKED]
     says, colour = f"{held} of {every} hold", "#12652a" if held == every else "#7a4b00"
     return BADGE.format(says=says, colour=colour, width=64 + 7 * len(says))
 

@@ -160,20 +160,13 @@ def seeds_that_decide(sd: float, effect: float, margin: float, family: int = 1) 
     """
     expected, level = Expectation("above", 0.0, margin), ALPHA / family
 
-    def power(count: int) -> float:
-        if effect:
-            return difference_power(effect / sd, count, level)
-        return equivalence_power(0.0, margin / sd, count)
-
     def share(count: int) -> float:
         samples = np.random.default_rng(count).normal(effect, sd, (SIMULATED, count))
         found = [evidence(values, expected, DRAWS) for values in samples]
         return float(np.mean([e.p <= level if effect else e.p_equivalent <= ALPHA for e in found]))
 
-    counts = range(FEWEST, MOST_SEEDS + 1)
-    enough = bisect_left(counts, True, key=lambda count: power(count) >= POWER)
-    count = counts[enough] if enough < len(counts) else math.inf
-    if count <= MANY:  # Student's test, of the search so far, may not be the one that decides
+    count = seeds_needed(Evidence(expected, FEWEST, 0, effect, sd, ""), family)
+    if count <= MANY:  # Student's test, which gave this number, may not be the one that decides
         while count > FEWEST and share(int(count) - 1) >= POWER:
             count -= 1
         while share(int(count)) < POWER:
