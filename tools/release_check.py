@@ -78,6 +78,9 @@ def main() -> None:
         for scripts in (judge, library):
             told = run(scripts / "verdicts", *check, at=at)
             assert "Of 14 claims, 11 hold, 2 do not" in told, told
+            paper = scripts.with_name("paper")
+            run(scripts / "verdicts", "new", paper, "--judge", ".", at=at)
+            assert (paper / ".github/workflows/check.yml").exists()
         print(run(library / "python", "example.py", at=at))
         run(library / "ngo", *RUN.split(), at=at)
         assert (at / "out/run.json").exists()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from verdicts.files import content_of, write_together
 from verdicts.lazy import pd
-from verdicts.registry import UserError, check, in_a_line, printable
+from verdicts.registry import UserError, in_a_line, printable
 from verdicts.statistics import ABSENT, number
 from verdicts.table import read_table
 from verdicts.verdict_rows import MARKED, Row, answered, counted, counts, registered
@@ -257,20 +257,16 @@ def as_badge(rows: Sequence[Row]) -> str:
     return BADGE.format(says=says, colour=colour, width=64 + 7 * len(says))
 
 
-def as_page(rows: Sequence[Row], title: str = "Verdicts", shown: Iterable[Path] = ()) -> str:
+def as_page(rows: Sequence[Row], title: str = "Verdicts", shown: Sequence[Path] = ()) -> str:
     """A page with the counts, a table of the claims, and one of their cells if there are any.
 
     It has the pictures (PNG) and tables (CSV) ``shown``, too. All text is escaped: nothing in a
-    claims file becomes markup. Raises a UserError for another file.
+    claims file becomes markup.
     """
-    sections, pictures = _sections(rows), []
-    for path in shown:
-        check(path.suffix in (".png", ".csv"), "show", str(path), "end it in .png or .csv")
-        if path.suffix == ".png":
-            pictures.append(content_of(path, "show"))
-        else:
-            sections.append((path.stem, "", as_strings(read_table(path))))
-    return html_page(title, sections, *pictures)
+    pictures = [path for path in shown if path.suffix == ".png"]
+    tables = [path for path in shown if path.suffix != ".png"]
+    more = [(path.stem, "", as_strings(read_table(path))) for path in tables]
+    return html_page(title, _sections(rows) + more, *(content_of(p, "show") for p in pictures))
 
 
 def html_page(title: str, sections: Iterable[Section], *pictures: bytes, alt: str = "") -> str:

@@ -118,7 +118,7 @@ def test_a_library_that_is_absent_an_interruption_and_no_memory_are_a_line():
     result = CliRunner().invoke(raising(RuntimeError("a mistake of ours")), ["work"])
     assert str(result.exception) == "a mistake of ours"
     line = mistake("work", group=raising(ModuleNotFoundError("", name="snakemake.cli")))
-    assert line.startswith("snakemake is not installed; what the pipeline needs: pip install 'ngo-")
+    assert line.startswith("snakemake is not installed; it is in the extra 'pipeline' of this")
     result = CliRunner().invoke(raising(ModuleNotFoundError("", name="mine")), ["work"])
     assert isinstance(result.exception, ModuleNotFoundError)
     result = CliRunner().invoke(raising(KeyboardInterrupt()), ["work"])

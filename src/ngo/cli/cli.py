@@ -230,8 +230,7 @@ def _in_one_line(work: Callable, *arguments: object, **named: object) -> object:
     except ModuleNotFoundError as error:
         if (name := str(error.name).partition(".")[0]) not in PIPELINE:
             raise
-        needed = "what the pipeline needs: pip install 'ngo-gossip[pipeline]'"
-        line = f"{name} is not installed; {needed}"
+        line = f"{name} is not installed; it is in the extra 'pipeline' of this package"
     except (MemoryError, RuntimeError) as error:
         known = any(text in str(error) for text in _OUT_OF_MEMORY)
         if not (known or isinstance(error, MemoryError)):

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from pathlib import Path
+from datetime import UTC, datetime
 
 import pandas as pd
 from sklearn.base import clone
@@ -36,5 +36,6 @@ def run(seed: int, model: str, **options: float) -> list[dict[str, float]]:
 
 if __name__ == "__main__":  # experiment.py SEED SETTING OUT, where the setting is JSON
     seed, setting, out = sys.argv[1:]
-    rows = run(int(seed), **json.loads(setting))
-    Path(out).write_text(pd.DataFrame(rows).to_csv(index=False))
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    rows = pd.DataFrame(run(int(seed), **json.loads(setting))).assign(started=started)
+    rows.to_csv(out, index=False)
