@@ -231,7 +231,11 @@ def pilot(table: Path) -> tuple[str, float, float]:
     content = yaml.safe_load(draft(table, Path("claims.yaml")))
     claims = claims_of(content, Path())
     ((id, claim),) = claims.claims.items()
-    numbers = seed_numbers(claim, {}, claims, {table.stem: read_table(table)})
+    try:
+        numbers = seed_numbers(claim, {}, claims, {table.stem: read_table(table)})
+    except UserError as error:
+        why = str(error).rstrip(".")
+        raise UserError(f"table: of {claim.says!r}, {why}; give --sd and --margin.") from None
     return claim.says, float(numbers.std()), float(content["claims"][id]["margin"])
 
 
