@@ -203,3 +203,14 @@ def test_commands_that_are_not_run_and_those_in_the_text_exist_with_their_option
         for text in texts:
             for tool, words in commands(text):
                 assert unknown_words(tool, words) == [], (page, text)
+
+
+def test_the_steps_for_github_actions_run_in_the_folder_of_the_judges_example(repository):
+    page = "src/verdicts/README.md"
+    for block in BLOCKS[page][:4]:
+        if block.file:
+            write(block)
+    (steps,) = [yaml.safe_load(b.text)["steps"] for b in BLOCKS[page] if "steps:" in b.text]
+    (line,) = [step["run"] for step in steps if step.get("run", "").startswith("verdicts")]
+    assert judge.main(line.split()[1:]) == 0
+    assert Path("page/verdicts.svg").exists()

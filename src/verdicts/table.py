@@ -145,8 +145,8 @@ UNITS = ("participant", "subject", "patient", "respondent", "animal")
 def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | None:
     """The column that may be meant as the seed, of a table without one; None if none may.
 
-    Such as ``random_seed``, ``sead`` or ``subject``, not ``speed``. It has whole numbers, and is not
-    ``named``.
+    Such as ``random_seed``, ``sead`` or ``subject``, not ``speed``. It has whole numbers, and is
+    not ``named``.
     """
     for name in map(str, rows if "seed" not in rows else ()):
         word = name.strip().lower()

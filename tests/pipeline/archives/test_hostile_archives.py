@@ -23,6 +23,7 @@ from ngo.cli import cli
 from ngo.pipeline.archives.archive import CRATE, read_archive
 from ngo.pipeline.archives.finished_runs import METRICS, RECORDS
 from verdicts import members as limits
+from verdicts.cli import main as verdicts_main
 from verdicts.members import tar_of
 from verdicts.registry import UserError
 
@@ -208,6 +209,16 @@ def test_a_hostile_archive_ends_in_one_line(good, here, case):
     assert time.monotonic() - start < 60
     assert {*Path.cwd().rglob("*")} - {*before, Path.cwd() / "a.tar"} == set()
     assert not here
+
+
+@pytest.mark.parametrize("case", [*CASES][4:40:5])
+def test_the_judge_refuses_the_same_archives(good, here, case, capsys):
+    Path("a.tar").write_bytes(CASES[case][0](good))
+    assert verdicts_main(["verify", "a.tar", "--sample", "0"]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("verdicts: archive: 'a.tar' is refused: ")
+    assert told.err.count("\n") == 1
+    assert "FAIL" not in told.out
 
 
 def test_the_good_archive_starts_the_repositorys_workflow_and_no_other(good, here):
