@@ -30,8 +30,8 @@ from verdicts.members import ABOUT, Members, inside, refusing, strange
 from verdicts.registry import UserError
 from verdicts.table import KINDS, read_table
 
-#: The member with the verdicts as text; and the folder of all that was made.
-VERDICTS, RESULTS = "verdicts.txt", "results"
+#: The member with the verdicts, as one line; and the folder of all that was made.
+VERDICTS, RESULTS = "verdicts.json", "results"
 
 #: Where a checkout has its Snakefile.
 SNAKEFILES = ("workflow/Snakefile", "Snakefile")
@@ -49,7 +49,7 @@ def pack(claims: Path, tables: Path, files: Iterable[Path]) -> Members:
     ``files`` are runs and sources. All are in the working directory. Raises a UserError for another
     file, for one that no archive has, and like ``judging.check``.
     """
-    text, read_from = report.as_text(judging.check(claims, tables)), read_claims(claims)
+    text, read_from = report.as_line(judging.check(claims, tables)), read_claims(claims)
     places = [tables / f"{name}{kind}" for name in read_from.tables for kind in KINDS]
     places += [registration.registration_path(claims), *read_from.printed]
     named = [claims, *files, *(place for place in places if place.exists())]
@@ -70,8 +70,8 @@ def verify(archive: Path, sample: int, seed: int | None, tolerance: float) -> It
     """
     files = members.read(archive)
     yield "sums", f"{len(files)} files are intact", None
-    with refusing(archive), strange(f"{ABOUT} can't be read"):
-        about = json.loads(files[ABOUT])
+    with refusing(archive), strange(f"{ABOUT} or {VERDICTS} can't be read"):
+        about, theirs = json.loads(files[ABOUT]), json.loads(files[VERDICTS])["verdicts"]
         claims, tables = (inside(ABOUT, about[key]) for key in ("claims", "tables"))
     made = [n for n in files if n.startswith(f"{RESULTS}/") and Path(n).suffix in KINDS]
     with tempfile.TemporaryDirectory(prefix="verdicts-") as place:
@@ -79,16 +79,16 @@ def verify(archive: Path, sample: int, seed: int | None, tolerance: float) -> It
         members.write_members(folder, files)
         with refusing(archive):
             rows = judging.check(folder / claims, folder / tables)
-        same = report.as_text(rows).encode() == files.get(VERDICTS)
+        other = theirs != json.loads(report.as_line(rows))["verdicts"]
         told = f"{verdict_rows.counted(verdict_rows.counts(rows))} They follow from the tables"
-        yield "verdicts", told, None if same else f"{VERDICTS} has others than follow from tables"
+        yield "verdicts", told, f"{VERDICTS} has others than follow from tables" if other else None
         if not sample:
             return
         sources = sorted(files.keys() - {*made, ABOUT, VERDICTS})
-        other = [n for n in sources if not Path(n).is_file() or Path(n).read_bytes() != files[n]]
-        fault = f"{other[0]!r} is not that of this folder: nothing was run" if other else None
+        alien = [n for n in sources if not Path(n).is_file() or Path(n).read_bytes() != files[n]]
+        fault = f"{alien[0]!r} is not that of this folder: nothing was run" if alien else None
         yield "sources", "they are those of this folder", fault
-        if other:
+        if alien:
             return
         names = {f"{tables}/{name}{kind}" for name in read_claims(claims).tables for kind in KINDS}
         runs = [name for name in made if name not in names]

@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "PYTHONPATH": str(REPOSITORY / "src"),
     "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
 }
-LIMIT = 120  # seconds of one command; all take less than a minute
+LIMIT = 300  # seconds of one command; all take less than a minute on an idle machine
 
 
 def start(paper, *command):
