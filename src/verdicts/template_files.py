@@ -29,7 +29,5 @@ def installed_from() -> str:
         told = json.loads(metadata.distribution("verdicts").read_text("direct_url.json") or "")
     except (metadata.PackageNotFoundError, ValueError):
         raise UserError("judge: it is not known where it is from; name it (--judge).") from None
-    if of := told.get("vcs_info"):
-        place = told.get("subdirectory", "src/verdicts")
-        return f"{of['vcs']}+{told['url']}@{of['commit_id']}#subdirectory={place}"
-    return str(told["url"])
+    url, of = str(told["url"]), told.get("vcs_info")
+    return f"{of['vcs']}+{url}@{of['commit_id']}#subdirectory=src/verdicts" if of else url

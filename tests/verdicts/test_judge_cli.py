@@ -15,6 +15,7 @@ from foreign import CLAIMS, write
 from verdicts import cli
 from verdicts.cli import main
 from verdicts.quantities import QUANTITIES
+from verdicts.registry import UserError
 
 CONTROLS = "\x1b[2J\a\u202e"
 IMPORT = ["import", "logs", "--as", "files", "--pattern", "{method}_seed{seed}.csv"]
@@ -213,3 +214,36 @@ def test_what_out_names_is_written_before_anything_is_printed(tmp_path, monkeypa
             with pytest.raises(pytest.exit.Exception) as told:
                 main(words)
         assert (tmp_path / name).exists(), told.value
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [
+        ({"url": "file:///a/verdicts.whl"}, "file:///a/verdicts.whl"),
+        (
+            {"url": "https://a.org/b", "vcs_info": {"vcs": "git", "commit_id": "1f"}},
+            "git+https://a.org/b@1f#subdirectory=src/verdicts",
+        ),
+        (None, ""),
+    ],
+)
+def test_a_paper_installs_the_judge_from_where_this_one_is_from(
+    told, address, monkeypatch, tmp_path
+):
+    from verdicts import template_files
+
+    class Installed:
+        def __init__(self, name):
+            assert name == "verdicts"
+
+        def read_text(self, name):
+            return told and json.dumps(told)
+
+    assert template_files.installed_from().endswith("/src/verdicts")  # a checkout
+    monkeypatch.setattr(template_files, "TEMPLATE", tmp_path / "template")
+    monkeypatch.setattr(template_files.metadata, "distribution", Installed)
+    if told:
+        assert template_files.installed_from() == address
+    else:
+        with pytest.raises(UserError, match="not known where it is from; name it"):
+            template_files.installed_from()
