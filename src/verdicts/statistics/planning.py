@@ -32,7 +32,7 @@ MOST_LOOKS, LARGEST_LOOK = 10, 1_000_000
 POWER = 0.8
 MOST_SEEDS = 10_000
 
-#: Of a simulation: the samples, and the choices of signs in each test.
+#: Of a simulation: the samples, and the choices of signs in each test, by claim of the family.
 SIMULATED, DRAWS = 1000, 2000
 
 
@@ -162,7 +162,7 @@ def seeds_that_decide(sd: float, effect: float, margin: float, family: int = 1) 
 
     def share(count: int) -> float:
         samples = np.random.default_rng(count).normal(effect, sd, (SIMULATED, count))
-        found = [evidence(values, expected, DRAWS) for values in samples]
+        found = [evidence(values, expected, DRAWS * family) for values in samples]
         return float(np.mean([e.p <= level if effect else e.p_equivalent <= ALPHA for e in found]))
 
     count = seeds_needed(Evidence(expected, FEWEST, 0, effect, sd, ""), family)
