@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verdicts.lazy import pd
+from verdicts.lazy import pd, special
 from verdicts.registry import UserError
 from verdicts.report import Result
 from verdicts.run_values import highest_is_best
 from verdicts.scores import Scores, Side, are_left_out, mean_over, sides
-from verdicts.statistics import ABSENT, ALPHA, alike
+from verdicts.statistics import ABSENT, ALPHA, FEWEST, ROUNDING, alike
 from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
 from verdicts.statistics.samples import DRAWS
@@ -172,6 +172,18 @@ def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFr
     return of_frame(pd.concat(parts))
 
 
+def _by_student(X: np.ndarray) -> np.ndarray:
+    """Student's p values of all pairs of methods ``[methods, seeds]``, NaN where there is none."""
+    found = []
+    for k, of in enumerate(X[:-1]):
+        off = of - X[k + 1 :]
+        error = off.std(axis=1, ddof=1) / np.sqrt(X.shape[1])
+        p = 2 * special.stdtr(X.shape[1] - 1, -np.abs(off.mean(axis=1)) / error)
+        spread, least = np.ptp(off, axis=1), ROUNDING * np.abs(off).max(axis=1)
+        found.append(np.where((X.shape[1] >= FEWEST) & (spread > least), p, np.nan))
+    return np.concatenate(found)
+
+
 def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[str]]:
     """The rows of ``Comparison.frame``, and what is said of pairs."""
     values = pd.DataFrame({name: mean_over(side.values) for name, side in found.items()})
@@ -185,19 +197,23 @@ def _ranked(found: Mapping[Any, Side], sign: float) -> tuple[pd.DataFrame, list[
     seeds = [_seeds(found[name]) for name in ordered]
     paired = [not seeds[a].isdisjoint(seeds[b]) for a, b in pairs]
     with np.errstate(divide="ignore", invalid="ignore"):  # both diverged, or they are the same
-        tests = [
-            evidence(X[a] - X[b], ABOVE, draws, student=many)
-            if both
+        quick = _by_student(X) if many and seeds[0] else np.full(len(pairs), np.nan)
+        tests = {
+            k: evidence(X[a] - X[b], ABOVE, draws, student=many)
+            if paired[k]
             else unpaired_evidence(X[a], X[b], ABOVE)
-            for both, (a, b) in zip(paired, pairs, strict=True)
-        ]
-    adjusted, levels = holm([test.p for test in tests])
+            for k, (a, b) in enumerate(pairs)
+            if a == 0 or np.isnan(quick[k])
+        }
+    p = [tests[k].p if k in tests else of for k, of in enumerate(quick)]
+    adjusted, levels = holm(p)
     rank = np.where([means[name].pairs for name in ordered], 1.0, np.nan)
     for k, (a, b) in enumerate(pairs):
         if adjusted[k] <= ALPHA:
-            rank[b if tests[k].side == 1 else a] += 1
+            first = tests[k].side == 1 if k in tests else X[a].sum() >= X[b].sum()
+            rank[b if first else a] += 1
     behind: list[tuple[Any, ...]] = [(np.nan,) * 4 + (None,)]
-    with_best = zip(tests[: len(ordered) - 1], levels, adjusted, paired, strict=False)
+    with_best = zip([*tests.values()][: len(ordered) - 1], levels, adjusted, paired, strict=False)
     behind += [(of.estimate, *of.interval(level), p, both) for of, level, p, both in with_best]
     records = []
     for name, place, more in zip(ordered, rank, behind, strict=True):

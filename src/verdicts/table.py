@@ -8,8 +8,10 @@ and which runs have diverged.
 from __future__ import annotations
 
 import csv
+import math
 import os
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -150,7 +152,7 @@ def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | Non
         word = name.strip().lower()
         is_short = word[:1] == "s" and len(word) <= 4  # not speed, and not used
         near = "seed" in word or word.removesuffix("_id") in UNITS
-        near = near or bool(is_short and nearest(word, ["seed"], cutoff=0.75))
+        near = near or (is_short and nearest(word, ["seed"], cutoff=0.75))
         values = rows[name].dropna() if near and name not in [*named] else pd.Series(dtype=object)
         if values.dtype.kind in "iuf" and len(values) and (values % 1 == 0).all():
             return name
@@ -180,20 +182,26 @@ def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
 def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
     """The runs that have diverged, by one metric.
 
-    The peers of a run have tuples of steps with finite values that start with its own.
+    Runs are sorted by the tuples of their steps with finite values. The peers of a run, whose
+    tuples start with its own, then follow each other, and are found by bisection.
     """
     finite = np.isfinite(rows[metric])
     at = rows[finite].groupby("run")["step"].agg(lambda steps: tuple(sorted(steps))).to_dict()
-    tuples, same = {*at.values()}, _combinations(rows, metric)
+    order = sorted(at.values())
+    places: dict[int, list[int]] = {}  # of each step, of the runs with a finite value there
+    for place, steps in enumerate(order):
+        for step in steps:
+            places.setdefault(step, []).append(place)
+    same = _combinations(rows, metric)
     reached = set(zip(rows["run"][finite].map(same), rows["step"][finite], strict=True))
     lost = set()
     for run, steps in rows[~finite].groupby("run")["step"]:
-        if (own := at.get(run)) is None:
+        if run not in at:
             found = any((same[run], step) in reached for step in steps)
         else:
-            later = {step for step in steps if step > own[-1]}
-            peers = (peer for peer in tuples if peer[: len(own)] == own)
-            found = any(not later.isdisjoint(peer) for peer in peers if later)
+            low, high = bisect_left(order, at[run]), bisect_left(order, (*at[run], math.inf))
+            later = [places.get(step, []) for step in steps if step > at[run][-1]]
+            found = any(bisect_left(of, low) < bisect_left(of, high) for of in later)
         if found:
             lost.add(run)
     return lost
