@@ -140,7 +140,7 @@ def _draw(
     everything = everything[everything["value"] == y]
     if mark is _band and (later := everything[x] > 0).any():
         everything = everything[later]  # the start, equal for all, may lie outside
-    _fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
+    fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
     if lost:
         _mark_diverged(axis, lost, x)
 
@@ -192,7 +192,7 @@ def in_rows(
     axis.grid(axis="y", color="0.92")
 
 
-def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
+def fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
     """Set limits around the means and their intervals.
 
     Percentages stay between 0 and 100; differences include 0; a log axis covers at most
@@ -308,7 +308,7 @@ def scatter(
                 small = {"markersize": 3, "alpha": 0.5, "label": None}
                 axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
-    near = given.apply(_clipped).agg(["min", "max"])
+    near = given.apply(clipped).agg(["min", "max"])
     near += 0.05 * np.outer([-1, 1], near.loc["max"] - near.loc["min"])
     if np.isfinite(near).all(axis=None) and (near.loc["max"] > near.loc["min"]).all():
         axis.set(xlim=10 ** near["V"], ylim=near[y])
@@ -319,10 +319,10 @@ def scatter(
         axis.text(0.5, 0.99, text, transform=axis.transAxes, ha="center", va="top")
 
 
-def _clipped(values: pd.Series) -> pd.Series:
+def clipped(values: pd.Series, fence: float = FENCE) -> pd.Series:
     """``values``, with those beyond Tukey's inner fences, 1.5 interquartile ranges, at these."""
     low, high = values.quantile([0.25, 0.75])
-    return values.clip(low - FENCE * (high - low), high + FENCE * (high - low))
+    return values.clip(low - fence * (high - low), high + fence * (high - low))
 
 
 # Consensus without learning: the workers' states, and V, by round.
