@@ -1,9 +1,9 @@
-"""The picture of any experiment: rows of ends and differences, tuned values, curves; and a table."""
+"""The picture of any experiment: rows of ends and differences, what was tuned, curves; a table."""
 
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -15,99 +15,91 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ngo import plots
-from ngo.analysis.experiment import Plan, plan
+from ngo.analysis.experiment import COSTS, ROW, Plan, plan
 from ngo.plots import captions, curves, style
-from ngo.plots.style import COLOURS, MARKERS, METHOD_STYLES, Style
-from ngo.printing import ABSENT, bracketed, dashed, number
+from ngo.printing import bracketed, dashed, number
 from verdicts.registry import one_of
 
-#: The widths of a column and of a page in inches, and how many panels stand side by side.
-WIDTHS = {"page": (style.TEXT_WIDTH, 3), "column": (3.3, 1)}
+#: The inches of a column's and of a page's width, how many panels stand side by side, and the most
+#: letters of a row's name.
+WIDTHS = {"page": (style.TEXT_WIDTH, 3, 42), "column": (3.3, 1, 22)}
 
-#: Inches: the height of a page without its caption, of a panel, of a row, of the rows' axis.
-PAGE, PANEL, ROW, AXIS = 8.0, 1.65, 0.14, 0.75
+#: Inches: the height of a page without its caption, of a panel, of a row, of the rows' axis; the
+#: width of a letter, of a panel beside its axis; the distance of numbers of diverged runs.
+PAGE, PANEL, HEIGHT, AXIS, LETTER, MARGIN, LOST = 8.0, 1.65, 0.14, 0.75, 0.06, 0.75, 0.24
 
-#: The letters of a row's name and of a curve's, the curves of a panel, and the decades of V, at most.
-LETTERS, SHORT, CURVES, DECADES = 40, 12, 8, 12
+#: Shares of a panel: the strip for numbers of diverged runs, the distance of names of curves.
+STRIP, GAP = 0.13, 0.11
 
-#: Workers are told of where their mean differs by more than this share.
-TOLD = 0.002
+#: At most: the letters of a name at a curve, the curves of a panel, the decades of V.
+SHORT, CURVES, DECADES = 12, 8, 12
 
-#: Numbers of diverged runs that are nearer than so many inches are added up.
-LOST = 0.24
-
-#: The share of a panel for numbers of diverged runs, and inches of a panel beside its axis.
-STRIP, MARGIN = 0.13, 0.75
-
-#: A row farther from the quartiles than so many interquartile ranges is outside the axis.
-FENCE = 4
-
-#: The width of a letter in inches, and the distance of names at curves, as a share of a panel.
-LETTER, GAP = 0.058, 0.11
-
-#: The names of fields and of scores at axes.
-LABELS = {
-    **{"lr": "learning rate", "gamma": "synchronization rate γ", "p": "exponent p"},
-    **{"bytes_sent": "MB sent", "step": "steps", "epoch": "epochs", "V": "index $V$"},
+#: The titles of panels, and the words at their axes; other fields are without their underscores.
+TITLES = {"tuned": "tuning", "difference": "difference", "ratio": "difference", "V": "disagreement"}
+WORDS = {
     **{"accuracy": "test accuracy,\nmean model (%)", "loss": "test loss,\nmean model"},
-    **{"difference": "points", "ratio": "ratio of losses"},
+    **{"difference": "points", "ratio": "ratio of losses", "V": "index $V$", "epoch": "epochs"},
+    **{
+        "lr": "learning rate",
+        "gamma": "synchronization rate γ",
+        "p": "exponent p",
+        "step": "steps",
+    },
+    **{"bytes_sent": "MB sent", "virtual_seconds": "seconds"},
 }
-
-TITLES = {
-    **{"accuracy": "at the end", "loss": "at the end", "difference": "difference"},
-    **{"ratio": "difference", "V": "disagreement", "tuned": "tuning", "course": "training"},
-}
-SYMBOLS = {"lr": "η", "gamma": "γ"}
-
-Looks = dict[str, Style]
-
-#: The units of what lines cost.
-COSTS = {"bytes_sent": ("MB sent", 1e-6), "virtual_seconds": ("seconds", 1)}
+SYMBOLS = {"lr": "η", "gamma": "γ", "p": "p"}
 
 
 @dataclass(frozen=True)
-class Page:
+class Picture:
     """What of a plan fits a page."""
 
-    #: The place and side of each row; the heading of a place has no side.
-    rows: list[tuple[str, str | None]]
-    #: The kind of each panel (``tuned``, the score or V) and its place.
+    plan: Plan
+    #: The panel and the line of each row; the line of a heading is empty.
+    rows: list[tuple[str, str]]
+    #: The kind (``tuned``, the score or V) and the name of each panel.
     panels: list[tuple[str, str]]
+    width: float
     across: int
-    width: str
+    letters: int
+    #: The style of each line. Its label stands at its curve: a number, if names are long.
+    looks: dict[str, style.Style]
+    #: What does not fit, in sentences.
     left_out: list[str]
 
 
-def page(shown: Plan, width: str = "page") -> Page:
-    """The best and the worst rows, and as many panels as fit, those of tuned values first.
+def picture(shown: Plan, width: str = "page") -> Picture:
+    """The best and the worst rows, and as many panels as fit, those of what is tuned first.
 
     Raises a UserError for a ``width`` that is neither ``page`` nor ``column``.
     """
-    most = WIDTHS[one_of("width", width, WIDTHS)][1]
-    of = shown.ends[shown.ends["value"] == shown.score]
-    ranked = of[of["chosen"]].sort_values("mean", ascending=shown.score == "loss", kind="stable")
-    places = list(of["where"].unique())
-    kinds = {"tuned": of["panel"].unique() if shown.x else []}
-    for kind in (shown.score, "V")[: 2 if most > 1 else 1]:
+    inches, across, letters = WIDTHS[one_of("width", width, WIDTHS)]
+    ends = shown.ends[shown.ends["chosen"] & (shown.ends["value"] == shown.score)]
+    ranked = ends.sort_values("mean", ascending=shown.score == "loss", kind="stable")
+    names = list(ends["panel"].unique())
+    panels = [("tuned", name) for name in names if shown.x]
+    for kind in (shown.score, "V")[:across]:
         drawn = shown.course[(shown.course["value"] == kind) & (shown.course["mean"] > 0)]
-        kinds[kind] = [place for place in places if place in {*drawn["where"]}]
-    panels = [(kind, place) for kind, of_kind in kinds.items() for place in of_kind]
-    across = min(most, len(panels) if len(places) == 1 else len(places))
-    tuned = min(-(-len(kinds["tuned"]) // across), 3) if panels else 0
-    room = int((PAGE - AXIS - tuned * PANEL) / ROW / len(places)) - (len(places) > 1)
-    rows: list[tuple[str, str | None]] = []
-    between = 0
-    for place in places:
-        sides = [(place, side) for side in ranked["side"][ranked["where"] == place]]
-        between += max(0, len(sides) - room)
-        if len(sides) > room:
-            sides = [*sides[: -(-room // 2)], *sides[len(sides) - room // 2 :]]
-        rows += [(place, None), *sides] if len(places) > 1 else sides
-    fit = across * int((PAGE - AXIS - ROW * len(rows)) / PANEL)
-    left_out = [f"{between} more lie between the best and the worst rows."] if between else []
-    if beyond := len(panels[fit:]):
-        left_out.append(f"{beyond} more panels do not fit the page.")
-    return Page(rows, panels[:fit], across, width, left_out)
+        panels += [(kind, name) for name in names if name in {*drawn["panel"]}]
+    several, between = len(names) > 1, 0
+    across = min(across, len(names) if several else max(1, len(panels)))
+    below = PANEL * min(-(-len(panels) // across), 3)
+    most = max(2, int((PAGE - AXIS - below) / HEIGHT / len(names)) - several)
+    rows: list[tuple[str, str]] = []
+    for name in names:
+        lines = list(ranked["line"][ranked["panel"] == name])
+        cut = slice(most - most // 2, max(most - most // 2, len(lines) - most // 2))
+        between += len(lines[cut])
+        del lines[cut]
+        rows += [*[(name, "")] * several, *((name, line) for line in lines)]
+    fit = across * int((PAGE - AXIS - HEIGHT * len(rows)) / PANEL)
+    left_out = [f"{between} more lie between the best and the worst rows."] * (between > 0)
+    left_out += [f"{len(panels) - fit} more panels do not fit."] * (len(panels) > fit)
+    looks = style.styles(shown.ends["line"])
+    if max(map(len, looks)) > SHORT:
+        order = dict.fromkeys(line for _, line in rows if line)
+        looks |= {line: looks[line].named(f"{k}") for k, line in enumerate(order, 1)}
+    return Picture(shown, rows, panels[:fit], inches, across, letters, looks, left_out)
 
 
 def plot(metrics: pd.DataFrame, *, width: str = "page", figure: Figure | None = None) -> Figure:
@@ -117,337 +109,223 @@ def plot(metrics: pd.DataFrame, *, width: str = "page", figure: Figure | None = 
     ``figure``, or a new one. Raises a UserError for another width, and for two runs of a seed that
     differ in no field.
     """
-    shown = plan(metrics)
-    return draw(shown, page(shown, width), figure)
+    return draw(picture(plan(metrics), width), figure)
 
 
-def draw(shown: Plan, on: Page, figure: Figure | None = None) -> Figure:
+def draw(shown: Picture, figure: Figure | None = None) -> Figure:
     """Draw the rows, and below them the panels."""
     with mpl.rc_context(style.HOUSE):
         figure = figure or plots.new_figure(1)
-        below = -(-len(on.panels) // on.across) if on.panels else 0
-        heights = [AXIS + ROW * (len(on.rows) + 1), *[PANEL * below] * bool(below)]
-        figure.set_size_inches(WIDTHS[on.width][0], sum(heights))
+        below = -(-len(shown.panels) // shown.across)
+        heights = [AXIS + HEIGHT * (len(shown.rows) + 1), PANEL * below][: 1 + (below > 0)]
+        figure.set_size_inches(shown.width, sum(heights))
         figure.set_layout_engine("constrained")
         parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        looks = styles(shown)
-        axes = _draw_rows(parts[0], shown, on, looks)
-        for part in parts[1:]:
-            grid = [*part.subplots(below, on.across, squeeze=False).flat]
-            for axis, (kind, place) in zip(grid, on.panels, strict=False):
-                if kind == "tuned":
-                    _draw_tuned(axis, shown, on, place, looks)
-                else:
-                    _draw_course(axis, shown, on, kind, place, looks)
-                axes.append(axis)
-            for axis in grid[len(on.panels) :]:
-                axis.set_axis_off()
-            kinds = [kind for kind, _ in on.panels]
-            for kind in {*kinds} if len(kinds) > len({*kinds}) else ():
-                alike = [axis for axis, of in zip(grid, kinds, strict=False) if of == kind]
-                plots.share_limits(*alike)
-                for axis in alike:
-                    if not axis.get_subplotspec().is_first_col():
-                        axis.set_ylabel("")
+        axes = _draw_rows(shown, parts[0])
+        grid = [*parts[-1].subplots(below, shown.across, squeeze=False).flat] if below else []
+        kinds: dict[str, list[Axes]] = {}
+        for axis, (kind, name) in zip(grid, shown.panels, strict=False):
+            axis.set(title=name or TITLES.get(kind, "training"), gid=kind)
+            (_draw_tuned if kind == "tuned" else _draw_course)(shown, axis, kind, name)
+            kinds.setdefault(kind, []).append(axis)
+        for alike in kinds.values():
+            plots.share_limits(*alike)
+            for axis in alike[1:]:
+                axis.set_ylabel(axis.get_ylabel() * axis.get_subplotspec().is_first_col())
+        for axis in grid[len(shown.panels) :]:
+            axis.set_axis_off()
+        axes += grid[: len(shown.panels)]
         plots.titles(axes)
         for axis in axes:
             plots.mark_outside(axis)
     return figure
 
 
-def styles(shown: Plan) -> dict[str, Style]:
-    """The look of each line and side: a colour for its first word, a marker for the rest."""
-    names = list(dict.fromkeys([*shown.ends["line"], *shown.ends["side"]]))
-    firsts = [name.partition(", ")[0] for name in names]
-    firsts = names if len(set(firsts)) == 1 else firsts
-    known = {look.label: look for look in METHOD_STYLES.values() if look.label in firsts}
-    free, shapes = (
-        [one for one in every if one not in {getattr(look, name) for look in known.values()}]
-        for name, every in (("colour", COLOURS), ("marker", MARKERS))
+def _draw_rows(shown: Picture, figure: Any) -> list[Axes]:
+    """Ends, differences and V with intervals; beside them, what each case has and spends."""
+    of, page = shown.plan, shown.width == style.TEXT_WIDTH
+    found = (
+        pd.concat([of.ends[of.ends["chosen"]], of.differences])
+        .set_index(["value", *ROW])
+        .sort_index()
     )
-    others = [*dict.fromkeys(one for one in firsts if one not in known)]
-    looks: dict[str, Style] = {}
-    for place, (name, first) in enumerate(zip(names, firsts, strict=True)):
-        k, again = others.index(first) if first in others else 0, firsts[:place].count(first)
-        look = known.get(first) or replace(
-            style.kth_style(k, name), colour=free[k % len(free)], marker=shapes[k % len(shapes)]
-        )
-        looks[name] = look.variant(k + again, name) if again else look.named(name)
-    return looks
+    spread = (found["mean"][found.index.get_level_values(0) == "V"] > 0).any()
+    kinds = [of.score, *of.differences["value"].unique(), *["V"] * bool(page and spread)]
+    axes = [*figure.subplots(1, len(kinds), squeeze=False)[0]]
+    for axis, kind in zip(axes, kinds, strict=True):
+        at_left = {"transform": axis.get_yaxis_transform(), "va": "center", "color": "0.5"}
+        for y, row in enumerate(shown.rows):
+            if (kind, *row) in found.index:
+                mean, *ends = found.loc[(kind, *row), ["mean", "low", "high"]].astype(float)
+                look = {"markersize": 4, "elinewidth": 0.8, **shown.looks[row[1]].marks}
+                axis.errorbar(
+                    mean, y, xerr=np.nan_to_num(np.abs(np.subtract(ends, mean)))[:, None], **look
+                )
+            elif row[1]:
+                axis.text(0.03, y, "reference", **at_left)
+        if kind in ("difference", "ratio"):
+            axis.axvline(float(kind == "ratio"), color="0.6", lw=0.6, zorder=0)
+        means = found.loc[kind, "mean"].astype(float)
+        if kind == "V" or (kind in ("loss", "ratio") and means.max() > 4 * means.min()):
+            plots.log_axis(axis.xaxis)
+            axis.set_xlim(left=max(axis.get_xlim()[0], axis.get_xlim()[1] / 10**DECADES))
+        axis.set(title=TITLES.get(kind, "at the end"), xlabel=_words(kind))
+        axis.set(ylim=(len(shown.rows) - 0.5, -1.5), yticks=range(len(shown.rows)), yticklabels=[])
+        axis.tick_params(axis="y", length=0)
+        axis.grid(axis="y", color="0.92")
+    names = [
+        textwrap.shorten(line or name, shown.letters, placeholder=" …") for name, line in shown.rows
+    ]
+    for k, (_, line) in enumerate(shown.rows):
+        if line and shown.looks[line].label != line:
+            names[k] = f"{shown.looks[line].label}  {names[k]}"
+    axes[0].set_yticklabels(names)
+    for text, (_, line) in zip(axes[0].get_yticklabels(), shown.rows, strict=True):
+        text.set(**{"color": shown.looks[line].colour} if line else {"weight": "bold"})
+    facts = _facts(of).reindex(pd.MultiIndex.from_tuples(shown.rows, names=ROW)).fillna("")
+    texts = facts.T.reset_index().T  # the headings are the first row
+    widths = texts.map(len).max() + 2
+    for y, words in enumerate(texts.to_numpy() if page else (), -1):
+        line = "".join(f"{word:{width}}" for word, width in zip(words, widths, strict=True))
+        where = {"transform": axes[-1].get_yaxis_transform(), "va": "center", "family": "monospace"}
+        axes[-1].text(1.05, y, line, **where, color="0.4" if y < 0 else "black")
+    return axes
 
 
-def keys(on: Page) -> dict[str, str]:
-    """What stands at the end of each side's curve: its name, or its number if names are long."""
-    names = list(dict.fromkeys(side for _, side in on.rows if side))
-    return {name: f"{k}" if _numbered(on) else name for k, name in enumerate(names, 1)}
+def _facts(shown: Plan) -> pd.DataFrame:
+    """Words on each chosen case: its rates, what it spends, and how many of its runs diverged."""
+    chosen = table(shown)[[*shown.ends["chosen"][shown.ends["value"] == shown.score]]]
+    columns = [
+        *(SYMBOLS.get(name, _words(name)) for name in shown.tuned),
+        "workers",
+        *map(_words, COSTS),
+    ]
+    facts = chosen.set_index(["setting", "case"]).filter([*columns, "diverged"])
+    return facts.loc[:, (facts != "").any()]
 
 
-def _numbered(on: Page) -> bool:
-    return max(len(side) for _, side in on.rows if side) > SHORT
+def _words(name: str) -> str:
+    return WORDS.get(name, name.replace("_", " "))
 
 
-def _draw_rows(figure: Any, shown: Plan, on: Page, looks: Looks) -> list[Axes]:
-    """Ends, differences and V with intervals, and in words what each row has and costs."""
-    table = pd.concat([shown.ends[shown.ends["chosen"]], shown.differences])
-    found = {value: rows.set_index(["where", "side"]) for value, rows in table.groupby("value")}
-    values, facts = [shown.score, *shown.differences["value"].unique()], {}
-    if on.width == "page":
-        values += ["V"] * bool((found["V"]["mean"] > 0).any())
-        facts = _facts(shown, found, on)
-    widths = [LETTER * max(map(len, [head, *texts])) for head, texts in facts.items()]
-    room = (
-        WIDTHS[on.width][0]
-        - LETTER * min(LETTERS, max(len(f"{side}") for _, side in on.rows))
-        - sum(widths)
-    )
-    axes = figure.subplots(
-        *(1, len(values) + len(facts)),
-        sharey=True,
-        width_ratios=[room / len(values)] * len(values) + widths,
-    )
-    axes = [*np.atleast_1d(axes)]
-    for axis, value in zip(axes, values, strict=False):
-        _draw_ends(axis, shown, on, found, value, looks)
-    for axis, (head, texts) in zip(axes[len(values) :], facts.items(), strict=True):
-        for y, text in enumerate([head, *texts], -1):
-            axis.text(0, y, text, va="center", color="0.35" if y < 0 else "black")
-        axis.set_axis_off()
-    names, known = [], keys(on)
-    for where, side in on.rows:
-        name = side if side is None or known[side] == side else f"{known[side]}  {side}"
-        names.append(textwrap.shorten(name or where, LETTERS, placeholder=" …"))
-    axes[0].set_yticks(range(len(names)), names)
-    axes[0].set_ylim(len(names) - 0.5, -1.5)
-    for label, (_, side) in zip(axes[0].get_yticklabels(), on.rows, strict=True):
-        label.set(color=looks[side].colour) if side else label.set(weight="bold")
-    for axis, value in zip(axes, values, strict=False):
-        axis.set_title(TITLES[value])
-    return axes[: len(values)]
-
-
-def _draw_ends(
-    axis: Axes, shown: Plan, on: Page, found: dict[str, pd.DataFrame], value: str, looks: Looks
-) -> None:
-    table = found[value][found[value].index.isin(on.rows)]
-    wide = value in ("loss", "ratio") and table["mean"].max() > 4 * table["mean"].min() > 0
-    log = wide or value == "V"
-    if log:
-        plots.log_axis(axis.xaxis)
-    for y, (where, side) in enumerate(on.rows):
-        if side and (where, side) not in table.index:
-            axis.text(
-                0.03, y, "reference", transform=axis.get_yaxis_transform(), va="center", color="0.5"
-            )
-            continue
-        if side is None:
-            continue
-        row = table.loc[(where, side)]
-        spread = np.nan_to_num([[row["mean"] - row["low"]], [row["high"] - row["mean"]]])
-        fill = {"markerfacecolor": "white"} if row["diverged"] else {}
-        axis.errorbar(
-            row["mean"], y, xerr=spread, **looks[side].marks, **fill, markersize=4, elinewidth=0.8
-        )
-    ends = table[["mean", "low", "high"]].astype(float)
-    ends = np.log10(ends.where(ends > 0)) if log else ends
-    near = ends[curves.clipped(ends["mean"], FENCE) == ends["mean"]]
-    zero = {"difference": 0.0, "ratio": float(not log)}.get(value, np.nan)
-    low, high = np.nanmin([*near.min(), zero]), np.nanmax([*near.max(), zero])
-    low = max(low, high - DECADES) if log else low
-    margin = 0.08 * (high - low) or 0.1
-    limits = np.array([low - margin, high + margin])
-    axis.set_xlim(10**limits if log else limits)
-    if not np.isnan(zero):
-        axis.axvline(float(value == "ratio"), color="0.6", lw=0.6, zorder=0)
-    axis.set_xlabel(LABELS[value])
-    axis.grid(axis="y", color="0.92")
-    axis.tick_params(axis="y", length=0, labelleft=axis.get_subplotspec().is_first_col())
-
-
-def _facts(shown: Plan, found: dict[str, pd.DataFrame], on: Page) -> dict[str, list[str]]:
-    """Columns of words, by their headings: rates, costs, diverged runs."""
-    of = found[shown.score]
-    facts = {}
-    if shown.tuned:
-        texts = of[shown.tuned].apply(
-            lambda row: ", ".join(f"{rate:g}" for rate in row.dropna()), axis=1
-        )
-        facts[", ".join(SYMBOLS.get(name, name.replace("_", " ")) for name in shown.tuned)] = texts
-    workers = found["workers"]["mean"]
-    if (abs(workers - of["mean"]) > TOLD * of["mean"]).any():
-        facts["workers"] = workers.map(lambda x: ABSENT if pd.isna(x) else plots.short(x))
-    for name, (head, unit) in COSTS.items():
-        if name in found and (found[name]["mean"] > 0).any():
-            facts[head] = (found[name]["mean"] * unit).map(
-                lambda x: ABSENT if pd.isna(x) else plots.short(x)
-            )
-    if of["diverged"].any():
-        counts = of["diverged"].astype(str) + " of " + (of["diverged"] + of["seeds"]).astype(str)
-        facts["diverged"] = counts.where(of["diverged"] > 0, "")
-    return {
-        head: [texts[row] if row[1] else "" for row in on.rows] for head, texts in facts.items()
-    }
-
-
-def _draw_tuned(axis: Axes, shown: Plan, on: Page, panel: str, looks: Looks) -> None:
+def _draw_tuned(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
     """Ends along the tuned value, those of other rates pale; a ring around what was chosen."""
-    x, of = shown.x, shown.ends
-    of = of[(of["panel"] == panel) & (of["value"] == shown.score)]
-    values = of[x].dropna().unique()
-    base = 10 if min(values) > 0 and max(values) >= 8 * min(values) else None
-    inches = WIDTHS[on.width][0] / on.across - MARGIN
-    plots.value_ticks(
-        axis, values, base, LETTER * max(len(f"{value:g}") for value in values) / inches + 0.02
-    )
-    cases, levels = [], []
-    for name, rows in of.groupby("line", sort=False):
-        look, level = looks[name], rows[x].isna()
-        grey = to_hex(0.5 + 0.5 * np.array(to_rgb(look.colour)))
-        pale = Style("", grey, "none", look.marker)
-        cases += [(pale, rows[~rows["front"] & ~level]), (look, rows[rows["front"] & ~level])]
-        levels += [(look, rows[rows["front"] & level])]
-    cases, levels = ([case for case in every if len(case[1])] for every in (cases, levels))
-    if shown.score == "loss":
+    x, looks, of = shown.plan.x, shown.looks, shown.plan.ends
+    of = of[(of["panel"] == panel) & (of["value"] == shown.plan.score)]
+    values = sorted(of[x].dropna().unique())
+    base = 10 if 0 < 8 * values[0] <= values[-1] else None
+    inches = shown.width / shown.across - MARGIN
+    longest = max(len(f"{value:g}") for value in values)
+    plots.value_ticks(axis, values, base, LETTER * (longest + 1) / inches)
+    if shown.plan.score == "loss":
         plots.log_axis(axis.yaxis)
-    for look, rows in cases:
-        curves.error_bars(axis, rows.sort_values(x), x, look)
-    for look, rows in levels:
-        axis.axhline(rows["mean"].iloc[0], color=look.colour, ls=look.line, lw=1)
-    lost = of[of["diverged"] > 0]
+    for (name, front), rows in of.groupby(["line", "front"], sort=False):
+        look, level = looks[name], rows[rows[x].isna()]
+        pale = to_hex(0.5 + 0.5 * np.array(to_rgb(look.colour)))
+        given = {} if front else {"color": pale, "linestyle": "none"}
+        curves.error_bars(axis, rows[rows[x].notna()].sort_values(x), x, look, **given)
+        for mean in level["mean"]:
+            axis.axhline(mean, color=look.colour if front else pale, ls=look.line, lw=1)
+    lost = of[(of["diverged"] > 0) & of[x].notna()]
     near = of[curves.clipped(of["mean"]) == of["mean"]]
     curves.fit(axis, near.assign(diverged=0), STRIP if len(lost) else 0)
-    axis.add_patch(
-        Rectangle(
-            (0, 0),
-            1,
-            STRIP * (len(lost) > 0),
-            transform=axis.transAxes,
-            color="white",
-            zorder=2.4,
-            gid=plots.COVER,
-        )
-    )
     axis.set_xlim(axis.get_xlim())
-    counted = (
-        lost.assign(
-            place=(axis.transData - axis.transAxes).transform([(at, 1) for at in lost[x]])[:, 0]
+    if len(lost):
+        strip = {"transform": axis.transAxes, "color": "white", "zorder": 2.4, "gid": plots.COVER}
+        axis.add_patch(Rectangle((0, 0), 1, STRIP, **strip))
+        at = axis.get_xaxis_transform().transform([(value, 0) for value in lost[x]])
+        marks = zip(
+            axis.transAxes.inverted().transform(at)[:, 0],
+            lost["diverged"],
+            lost["line"],
+            strict=True,
         )
-        if len(lost)
-        else lost
-    )
-    marks = [] if lost.empty else counted[["place", "diverged", "line"]].itertuples(index=False)
-    for pile in plots.piles(axis, marks, LOST):
-        ats, numbers, names = zip(*pile, strict=True)
-        colours = {looks[name].colour for name in names}
-        look = {"color": colours.pop() if len(colours) == 1 else "0.3", "ha": "center", "zorder": 3}
-        axis.text(
-            (ats[0] + ats[-1]) / 2, 0.01, f"×{sum(numbers)}", transform=axis.transAxes, **look
-        )
-    axis.set(
-        xlabel=LABELS.get(x, x.replace("_", " ")),
-        ylabel=LABELS[shown.score],
-        title=panel or TITLES["tuned"],
-    )
-    for name, rows in of[of["chosen"] & (x in shown.tuned)].groupby("line"):
-        for edge, some in rows.groupby("edge"):
-            ring = {
-                "facecolors": "none",
-                "edgecolors": looks[name].colour,
-                "linestyles": ":" if edge else "-",
-            }
-            axis.scatter(some[x], some["mean"], s=70, **ring)
+        for pile in plots.piles(axis, marks, LOST):
+            places, counts, names = zip(*pile, strict=True)
+            colours = {looks[name].colour for name in names}
+            colour = colours.pop() if len(colours) == 1 else "0.3"
+            where = {"transform": axis.transAxes, "ha": "center", "zorder": 3, "color": colour}
+            axis.text((places[0] + places[-1]) / 2, 0.01, f"×{sum(counts)}", **where)
+    for row in of[of["chosen"]].itertuples():
+        ring = {"edgecolors": looks[row.line].colour, "linestyles": ":" if row.edge else "-"}
+        axis.scatter(getattr(row, x), row.mean, s=70, facecolors="none", **ring)
+    axis.set(xlabel=_words(x), ylabel=_words(shown.plan.score))
 
 
-def _draw_course(axis: Axes, shown: Plan, on: Page, kind: str, where: str, looks: Looks) -> None:
-    """Curves of the best sides; their names, or numbers, at the ends."""
-    rows = shown.course[(shown.course["where"] == where) & (shown.course["value"] == kind)]
-    head, unit = COSTS.get(shown.time, (LABELS.get(shown.time, shown.time), 1))
-    rows = rows.assign(**{shown.time: rows[shown.time] * unit})
-    best = [side for place, side in on.rows if place == where and side][:CURVES]
-    cases = [(looks[side], rows[rows["side"] == side]) for side in best]
-    curves.lines(
-        axis,
-        cases,
-        shown.time,
-        kind,
-        xlabel=head,
-        ylabel=LABELS[kind],
-        title=where or TITLES[kind if kind == "V" else "course"],
-    )
-    ends = rows[rows["mean"] > 0].drop_duplicates("side", keep="last").set_index("side")
-    if ends[shown.time].max() > 10 * ends[shown.time].min() > 0:
+def _draw_course(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
+    """Curves of the best lines; their names, or numbers, at the ends."""
+    rows, time, looks = shown.plan.course, shown.plan.time, shown.looks
+    rows = rows[(rows["panel"] == panel) & (rows["value"] == kind) & (rows["mean"] > 0)]
+    rows = rows.assign(**{time: rows[time] / (1e6 if time == "bytes_sent" else 1)})
+    best = [line for name, line in shown.rows if name == panel and line in {*rows["line"]}]
+    cases = [(looks[line], rows[rows["line"] == line]) for line in best[:CURVES]]
+    for look, own in cases:
+        curves.band(axis, own, time, look)
+    if kind != "accuracy":
+        plots.log_axis(axis.yaxis)
+    curves.fit(axis, pd.concat([own for _, own in cases]), 0, DECADES)
+    totals = rows.groupby("line")[time].max()
+    if totals.max() > 10 * totals.min():
         plots.log_axis(axis.xaxis)
-    to_axes, known = (axis.transData - axis.transAxes).transform, keys(on)
-    spots = {
-        side: to_axes(ends.loc[side, [shown.time, "mean"]].astype(float))
-        for side in best
-        if side in ends.index
-    }
-    letter = LETTER / (WIDTHS[on.width][0] / on.across - MARGIN)
-    order = sorted(spots, key=lambda side: spots[side][1].clip(0, 1))
-    for way, names in ((1, order), (-1, order[::-1])):  # up from the lowest, and down from the top
-        for k, name in enumerate(names):
-            spot = spots[name]
-            spot[1] = spot[1].clip(0, 1)
-            for other in names[:k]:
-                if abs(spot[0] - spots[other][0]) < letter * len(known[name]):
-                    spot[1] = way * max(way * spot[1], way * spots[other][1] + GAP)
-    for name, spot in spots.items():
-        look = {"color": looks[name].colour, "va": "center", "textcoords": "offset points"}
-        axis.annotate(
-            known[name], spot, (4, 0), xycoords="axes fraction", path_effects=plots.HALO, **look
-        )
+    ends = [axis.transData.transform(own[[time, "mean"]].iloc[-1]) for _, own in cases]
+    spots = axis.transAxes.inverted().transform(ends)
+    order = spots[:, 1].argsort()
+    gaps = GAP * np.arange(len(order))
+    spread = np.maximum.accumulate(spots[order, 1].clip(0, 1) - gaps) + gaps
+    spread -= max(0, spread[-1] - 1)
+    for k, y in zip(order, spread, strict=True):
+        look, at = cases[k][0], {"xycoords": "axes fraction", "textcoords": "offset points"}
+        at |= {"va": "center", "color": look.colour, "path_effects": plots.HALO}
+        axis.annotate(look.label, (spots[k, 0], y), (4, 0), **at)
+    axis.set(xlabel=_words(time), ylabel=_words(kind))
 
 
-def notes(shown: Plan, on: Page, runs: pd.DataFrame) -> list[str]:
-    """What the caption says of this picture; each sentence only where it is true."""
-    ends, kinds = shown.ends[shown.ends["value"] == shown.score], {kind for kind, _ in on.panels}
-    rates = " and ".join(LABELS.get(name, name.replace("_", " ")) for name in shown.tuned)
-    judged = "held-out accuracy" if shown.by == "holdout_accuracy" else "what is shown"
-    found = {
-        value: rows
-        for value, rows in shown.ends[shown.ends["chosen"]]
-        .set_index(["where", "side"])
-        .groupby("value")
-    }
-    facts = _facts(shown, found, on) if on.width == "page" else {}
-    crowded = max(sum(place == where for place, side in on.rows if side) for where, _ in on.rows)
-    log = (
-        "V" in kinds
-        or shown.score == "loss"
-        or (shown.ends["mean"][shown.ends["value"] == "V"] > 0).any()
-    )
+def notes(shown: Picture, runs: pd.DataFrame) -> list[str]:
+    """What the caption says of this picture and its ``runs``; a sentence only where it is true."""
+    of, kinds = shown.plan, {kind for kind, _ in shown.panels}
+    ends = of.ends[of.ends["value"] == of.score]
+    log = of.score == "loss" or bool((of.ends["mean"][of.ends["value"] == "V"] > 0).any())
+    by = "held-out accuracy" if of.by == "holdout_accuracy" else "what is shown"
+    lines = ends[ends["chosen"]].groupby("panel").size().max()
+    numbered = any(look.label != line for line, look in shown.looks.items())
     told = {
-        "Rows: the end of training, the best first.": True,
-        f"Each has its best {rates}, by {judged}.": shown.tuned,
-        "Differences are to the reference, paired by seed.": len(shown.differences),
-        "Workers: the mean of their own models.": "workers" in facts,
-        "Rings: the chosen values.": "tuned" in kinds and shown.x in shown.tuned,
-        "Dotted rings: at an end of what was tried.": "tuned" in kinds
+        "The end of training, the best first.": True,
+        f"Each at its best {' and '.join(map(_words, of.tuned))}, by {by}.": of.tuned,
+        "Differences are to the reference, paired by seed.": len(of.differences),
+        "Workers: the mean of their own models.": shown.width == style.TEXT_WIDTH,
+        "Rings: chosen.": "tuned" in kinds,
+        "Dotted: the last value that was tried.": "tuned" in kinds
         and ends["edge"][ends["chosen"]].any(),
-        "Pale: other values of what else was tuned.": "tuned" in kinds and not ends["front"].all(),
-        f"Curves: the best {CURVES}.": shown.score in kinds and crowded > CURVES,
-        "Numbers at curves are those of rows.": shown.score in kinds and _numbered(on),
+        "Pale: other values of what else is tuned.": "tuned" in kinds and not ends["front"].all(),
+        f"Curves: the best {CURVES}.": of.score in kinds and lines > CURVES,
+        "Numbers at curves are those of rows.": of.score in kinds and numbered,
+        captions.ONE_MODEL: log and "centralized" in {*runs["method"]},
     }
-    sentences = [sentence for sentence, true in told.items() if true]
-    return [*sentences, *on.left_out, captions.classes(runs), *captions.seeds(runs, geometric=log)]
+    about = [captions.classes(runs), *captions.seeds(runs, geometric=log)]
+    return [*(sentence for sentence, true in told.items() if true), *shown.left_out, *about]
 
 
 def table(shown: Plan) -> pd.DataFrame:
     """All cases as they are printed."""
-    of, V = (shown.ends[shown.ends["value"] == value] for value in (shown.score, "V"))
-    digits, head = (4, "Loss") if shown.score == "loss" else (2, "Accuracy, %")
-    return pd.DataFrame(
-        {
-            **({"Where": of["where"]} if of["where"].nunique() > 1 else {}),
-            "Case": of["side"],
-            **{LABELS.get(name, name): dashed(of[name], "{:g}".format) for name in shown.tuned},
-            head: [number(mean, digits) for mean in of["mean"]],
-            "95 % interval": [
-                bracketed(*ends, lambda x: number(x, digits)) for ends in zip(of["low"], of["high"])
-            ],
-            "V": dashed(V["mean"].set_axis(of.index), "{:.3g}".format),
-            "Seeds": of["seeds"].astype(str),
-            "Diverged": of["diverged"].astype(str).replace("0", ""),
-            **({"Chosen": of["chosen"].map({True: "yes", False: ""})} if shown.tuned else {}),
-        }
-    )
+    of = {value: rows.reset_index() for value, rows in shown.ends.groupby("value")}
+    ends, digits = of[shown.score], 4 if shown.score == "loss" else 2
+    pairs = zip(ends["low"], ends["high"], strict=True)
+    columns = {"setting": ends["panel"], "case": ends["line"]}
+    columns |= {
+        SYMBOLS.get(name, _words(name)): dashed(ends[name], "{:g}".format) for name in shown.tuned
+    }
+    columns[_words(shown.score).replace("\n", " ")] = [
+        number(mean, digits) for mean in ends["mean"]
+    ]
+    columns["95 % interval"] = [bracketed(*pair, lambda end: number(end, digits)) for pair in pairs]
+    columns["V"] = dashed(of["V"]["mean"], "{:.3g}".format)
+    columns["workers"] = dashed(of["workers"]["mean"], plots.short)
+    for name in COSTS:
+        if name in of:
+            spent = of[name]["mean"] / (1e6 if name == "bytes_sent" else 1)
+            columns[_words(name)] = dashed(spent, plots.short)
+    columns["seeds"] = ends["seeds"].map(str)
+    columns["diverged"] = [
+        f"{k} of {k + n}" if k else "" for k, n in zip(ends["diverged"], ends["seeds"], strict=True)
+    ]
+    return pd.DataFrame(columns)
