@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 from ngo import plots
 from ngo.analysis.experiment import COSTS, ROW, Plan, plan
 from ngo.plots import captions, curves, style
-from ngo.printing import bracketed, dashed, number
+from ngo.printing import bracketed, dashed
 from verdicts.registry import one_of
 
 #: The inches of a column's and of a page's width, how many panels stand side by side, and the most
@@ -39,15 +39,13 @@ TITLES = {"tuned": "tuning", "difference": "difference", "ratio": "difference", 
 WORDS = {
     **{"accuracy": "test accuracy,\nmean model (%)", "loss": "test loss,\nmean model"},
     **{"difference": "points", "ratio": "ratio of losses", "V": "index $V$", "epoch": "epochs"},
-    **{
-        "lr": "learning rate",
-        "gamma": "synchronization rate γ",
-        "p": "exponent p",
-        "step": "steps",
-    },
-    **{"bytes_sent": "MB sent", "virtual_seconds": "seconds"},
+    **{"lr": "learning rate", "gamma": "synchronization rate γ", "p": "exponent p"},
+    **{"step": "steps", "bytes_sent": "MB sent", "virtual_seconds": "seconds"},
 }
 SYMBOLS = {"lr": "η", "gamma": "γ", "p": "p"}
+
+#: The columns of means and intervals, and how many columns of ``table`` are results.
+ENDS, RESULTS = ["mean", "low", "high"], 4
 
 
 @dataclass(frozen=True)
@@ -59,9 +57,8 @@ class Picture:
     rows: list[tuple[str, str]]
     #: The kind (``tuned``, the score or V) and the name of each panel.
     panels: list[tuple[str, str]]
-    width: float
+    width: str
     across: int
-    letters: int
     #: The style of each line. Its label stands at its curve: a number, if names are long.
     looks: dict[str, style.Style]
     #: What does not fit, in sentences.
@@ -73,7 +70,7 @@ def picture(shown: Plan, width: str = "page") -> Picture:
 
     Raises a UserError for a ``width`` that is neither ``page`` nor ``column``.
     """
-    inches, across, letters = WIDTHS[one_of("width", width, WIDTHS)]
+    _, across, _ = WIDTHS[one_of("width", width, WIDTHS)]
     ends = shown.ends[shown.ends["chosen"] & (shown.ends["value"] == shown.score)]
     ranked = ends.sort_values("mean", ascending=shown.score == "loss", kind="stable")
     names = list(ends["panel"].unique())
@@ -99,7 +96,7 @@ def picture(shown: Plan, width: str = "page") -> Picture:
     if max(map(len, looks)) > SHORT:
         order = dict.fromkeys(line for _, line in rows if line)
         looks |= {line: looks[line].named(f"{k}") for k, line in enumerate(order, 1)}
-    return Picture(shown, rows, panels[:fit], inches, across, letters, looks, left_out)
+    return Picture(shown, rows, panels[:fit], width, across, looks, left_out)
 
 
 def plot(metrics: pd.DataFrame, *, width: str = "page", figure: Figure | None = None) -> Figure:
@@ -118,7 +115,7 @@ def draw(shown: Picture, figure: Figure | None = None) -> Figure:
         figure = figure or plots.new_figure(1)
         below = -(-len(shown.panels) // shown.across)
         heights = [AXIS + HEIGHT * (len(shown.rows) + 1), PANEL * below][: 1 + (below > 0)]
-        figure.set_size_inches(shown.width, sum(heights))
+        figure.set_size_inches(WIDTHS[shown.width][0], sum(heights))
         figure.set_layout_engine("constrained")
         parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
         axes = _draw_rows(shown, parts[0])
@@ -136,6 +133,7 @@ def draw(shown: Picture, figure: Figure | None = None) -> Figure:
             axis.set_axis_off()
         axes += grid[: len(shown.panels)]
         plots.titles(axes)
+        figure.draw_without_rendering()  # ticks are made in this style, and panels have their size
         for axis in axes:
             plots.mark_outside(axis)
     return figure
@@ -143,26 +141,23 @@ def draw(shown: Picture, figure: Figure | None = None) -> Figure:
 
 def _draw_rows(shown: Picture, figure: Any) -> list[Axes]:
     """Ends, differences and V with intervals; beside them, what each case has and spends."""
-    of, page = shown.plan, shown.width == style.TEXT_WIDTH
-    found = (
-        pd.concat([of.ends[of.ends["chosen"]], of.differences])
-        .set_index(["value", *ROW])
-        .sort_index()
-    )
-    spread = (found["mean"][found.index.get_level_values(0) == "V"] > 0).any()
-    kinds = [of.score, *of.differences["value"].unique(), *["V"] * bool(page and spread)]
+    of, rows = shown.plan, shown.rows
+    ends = of.ends[of.ends["chosen"]]
+    found = pd.concat([ends, of.differences]).set_index(["value", *ROW]).sort_index()
+    spread = shown.width == "page" and (ends["mean"][ends["value"] == "V"] > 0).any()
+    kinds = [of.score, *of.differences["value"].unique(), *["V"] * bool(spread)]
     axes = [*figure.subplots(1, len(kinds), squeeze=False)[0]]
     for axis, kind in zip(axes, kinds, strict=True):
         at_left = {"transform": axis.get_yaxis_transform(), "va": "center", "color": "0.5"}
-        for y, row in enumerate(shown.rows):
+        for y, row in enumerate(rows):
+            told = "reference" if row[1] else ""
             if (kind, *row) in found.index:
-                mean, *ends = found.loc[(kind, *row), ["mean", "low", "high"]].astype(float)
+                mean, low, high, lost = found.loc[(kind, *row), [*ENDS, "diverged"]].astype(float)
                 look = {"markersize": 4, "elinewidth": 0.8, **shown.looks[row[1]].marks}
-                axis.errorbar(
-                    mean, y, xerr=np.nan_to_num(np.abs(np.subtract(ends, mean)))[:, None], **look
-                )
-            elif row[1]:
-                axis.text(0.03, y, "reference", **at_left)
+                look |= {"markerfacecolor": "white"} if lost else {}
+                axis.errorbar(mean, y, xerr=[[mean - low], [high - mean]], **look)
+                told = "× diverged" if np.isnan(mean) and lost else ""
+            axis.text(0.03, y, told, **at_left)
         if kind in ("difference", "ratio"):
             axis.axvline(float(kind == "ratio"), color="0.6", lw=0.6, zorder=0)
         means = found.loc[kind, "mean"].astype(float)
@@ -170,38 +165,26 @@ def _draw_rows(shown: Picture, figure: Any) -> list[Axes]:
             plots.log_axis(axis.xaxis)
             axis.set_xlim(left=max(axis.get_xlim()[0], axis.get_xlim()[1] / 10**DECADES))
         axis.set(title=TITLES.get(kind, "at the end"), xlabel=_words(kind))
-        axis.set(ylim=(len(shown.rows) - 0.5, -1.5), yticks=range(len(shown.rows)), yticklabels=[])
+        axis.set(ylim=(len(rows) - 0.5, -1.5), yticks=range(len(rows)), yticklabels=[])
         axis.tick_params(axis="y", length=0)
         axis.grid(axis="y", color="0.92")
-    names = [
-        textwrap.shorten(line or name, shown.letters, placeholder=" …") for name, line in shown.rows
-    ]
-    for k, (_, line) in enumerate(shown.rows):
-        if line and shown.looks[line].label != line:
-            names[k] = f"{shown.looks[line].label}  {names[k]}"
+    most, names = WIDTHS[shown.width][2], []
+    for name, line in rows:
+        key = shown.looks[line].label if line else ""
+        name = textwrap.shorten(line or name, most, placeholder=" …")
+        names.append(name if key in ("", line) else f"{key}  {name}")
     axes[0].set_yticklabels(names)
-    for text, (_, line) in zip(axes[0].get_yticklabels(), shown.rows, strict=True):
+    for text, (_, line) in zip(axes[0].get_yticklabels(), rows, strict=True):
         text.set(**{"color": shown.looks[line].colour} if line else {"weight": "bold"})
-    facts = _facts(of).reindex(pd.MultiIndex.from_tuples(shown.rows, names=ROW)).fillna("")
-    texts = facts.T.reset_index().T  # the headings are the first row
-    widths = texts.map(len).max() + 2
-    for y, words in enumerate(texts.to_numpy() if page else (), -1):
-        line = "".join(f"{word:{width}}" for word, width in zip(words, widths, strict=True))
+    if shown.width == "page":
+        facts = table(of).set_index(["setting", "case"]).iloc[:, RESULTS:]
+        chosen = [*of.ends["chosen"][of.ends["value"] == of.score]]
+        facts = facts[chosen].reindex(pd.MultiIndex.from_tuples(rows)).fillna("")
+        facts = facts.loc[:, (facts != "").any()].rename(columns="  {}".format)
         where = {"transform": axes[-1].get_yaxis_transform(), "va": "center", "family": "monospace"}
-        axes[-1].text(1.05, y, line, **where, color="0.4" if y < 0 else "black")
+        for y, text in enumerate(facts.to_string(index=False).split("\n"), -1):
+            axes[-1].text(1.05, y, text, **where, color="0.4" if y < 0 else "black")
     return axes
-
-
-def _facts(shown: Plan) -> pd.DataFrame:
-    """Words on each chosen case: its rates, what it spends, and how many of its runs diverged."""
-    chosen = table(shown)[[*shown.ends["chosen"][shown.ends["value"] == shown.score]]]
-    columns = [
-        *(SYMBOLS.get(name, _words(name)) for name in shown.tuned),
-        "workers",
-        *map(_words, COSTS),
-    ]
-    facts = chosen.set_index(["setting", "case"]).filter([*columns, "diverged"])
-    return facts.loc[:, (facts != "").any()]
 
 
 def _words(name: str) -> str:
@@ -214,18 +197,17 @@ def _draw_tuned(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
     of = of[(of["panel"] == panel) & (of["value"] == shown.plan.score)]
     values = sorted(of[x].dropna().unique())
     base = 10 if 0 < 8 * values[0] <= values[-1] else None
-    inches = shown.width / shown.across - MARGIN
+    inches = WIDTHS[shown.width][0] / shown.across - MARGIN
     longest = max(len(f"{value:g}") for value in values)
     plots.value_ticks(axis, values, base, LETTER * (longest + 1) / inches)
     if shown.plan.score == "loss":
         plots.log_axis(axis.yaxis)
     for (name, front), rows in of.groupby(["line", "front"], sort=False):
-        look, level = looks[name], rows[rows[x].isna()]
-        pale = to_hex(0.5 + 0.5 * np.array(to_rgb(look.colour)))
-        given = {} if front else {"color": pale, "linestyle": "none"}
-        curves.error_bars(axis, rows[rows[x].notna()].sort_values(x), x, look, **given)
-        for mean in level["mean"]:
-            axis.axhline(mean, color=look.colour if front else pale, ls=look.line, lw=1)
+        look = looks[name]
+        pale = {"color": to_hex(0.5 + 0.5 * np.array(to_rgb(look.colour))), "linestyle": "none"}
+        curves.error_bars(axis, rows.sort_values(x), x, look, **({} if front else pale))
+        for mean in rows["mean"][rows[x].isna()]:
+            axis.axhline(mean, color=look.colour, ls=look.line, lw=1 if front else 0.4)
     lost = of[(of["diverged"] > 0) & of[x].notna()]
     near = of[curves.clipped(of["mean"]) == of["mean"]]
     curves.fit(axis, near.assign(diverged=0), STRIP if len(lost) else 0)
@@ -233,13 +215,8 @@ def _draw_tuned(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
     if len(lost):
         strip = {"transform": axis.transAxes, "color": "white", "zorder": 2.4, "gid": plots.COVER}
         axis.add_patch(Rectangle((0, 0), 1, STRIP, **strip))
-        at = axis.get_xaxis_transform().transform([(value, 0) for value in lost[x]])
-        marks = zip(
-            axis.transAxes.inverted().transform(at)[:, 0],
-            lost["diverged"],
-            lost["line"],
-            strict=True,
-        )
+        at = (axis.transData - axis.transAxes).transform([(value, 1) for value in lost[x]])[:, 0]
+        marks = zip(at, lost["diverged"], lost["line"], strict=True)
         for pile in plots.piles(axis, marks, LOST):
             places, counts, names = zip(*pile, strict=True)
             colours = {looks[name].colour for name in names}
@@ -287,45 +264,42 @@ def notes(shown: Picture, runs: pd.DataFrame) -> list[str]:
     log = of.score == "loss" or bool((of.ends["mean"][of.ends["value"] == "V"] > 0).any())
     by = "held-out accuracy" if of.by == "holdout_accuracy" else "what is shown"
     lines = ends[ends["chosen"]].groupby("panel").size().max()
-    numbered = any(look.label != line for line, look in shown.looks.items())
+    tuned, numbers = "tuned" in kinds, any(look.label != x for x, look in shown.looks.items())
     told = {
         "The end of training, the best first.": True,
         f"Each at its best {' and '.join(map(_words, of.tuned))}, by {by}.": of.tuned,
         "Differences are to the reference, paired by seed.": len(of.differences),
-        "Workers: the mean of their own models.": shown.width == style.TEXT_WIDTH,
-        "Rings: chosen.": "tuned" in kinds,
-        "Dotted: the last value that was tried.": "tuned" in kinds
-        and ends["edge"][ends["chosen"]].any(),
-        "Pale: other values of what else is tuned.": "tuned" in kinds and not ends["front"].all(),
+        "Workers: the mean of their own models.": shown.width == "page",
+        "Rings: chosen.": tuned,
+        "Dotted: the last value that was tried.": tuned and ends["edge"][ends["chosen"]].any(),
+        "Pale: other values of what else is tuned.": tuned and not ends["front"].all(),
         f"Curves: the best {CURVES}.": of.score in kinds and lines > CURVES,
-        "Numbers at curves are those of rows.": of.score in kinds and numbered,
+        "Numbers at curves are those of rows.": of.score in kinds and numbers,
         captions.ONE_MODEL: log and "centralized" in {*runs["method"]},
     }
-    about = [captions.classes(runs), *captions.seeds(runs, geometric=log)]
+    lost = captions.diverged(runs).replace(" (×)", " (×)" * tuned)
+    about = [captions.classes(runs), captions.intervals(runs, geometric=log), lost]
     return [*(sentence for sentence, true in told.items() if true), *shown.left_out, *about]
 
 
 def table(shown: Plan) -> pd.DataFrame:
-    """All cases as they are printed."""
+    """All cases as they are printed: their results, then their rates and what they spend."""
     of = {value: rows.reset_index() for value, rows in shown.ends.groupby("value")}
     ends, digits = of[shown.score], 4 if shown.score == "loss" else 2
-    pairs = zip(ends["low"], ends["high"], strict=True)
+    form = f"{{:.{digits}f}}".format
     columns = {"setting": ends["panel"], "case": ends["line"]}
-    columns |= {
-        SYMBOLS.get(name, _words(name)): dashed(ends[name], "{:g}".format) for name in shown.tuned
-    }
-    columns[_words(shown.score).replace("\n", " ")] = [
-        number(mean, digits) for mean in ends["mean"]
-    ]
-    columns["95 % interval"] = [bracketed(*pair, lambda end: number(end, digits)) for pair in pairs]
+    columns[_words(shown.score).replace("\n", " ")] = dashed(ends["mean"], form)
+    pairs = zip(ends["low"], ends["high"], strict=True)
+    columns["95 % interval"] = [bracketed(*pair, form) for pair in pairs]
     columns["V"] = dashed(of["V"]["mean"], "{:.3g}".format)
-    columns["workers"] = dashed(of["workers"]["mean"], plots.short)
-    for name in COSTS:
+    columns["seeds"] = ends["seeds"].map(str)
+    for name in shown.tuned:
+        columns[SYMBOLS.get(name, _words(name))] = dashed(ends[name], "{:g}".format)
+    for name in ("workers", *COSTS):
         if name in of:
             spent = of[name]["mean"] / (1e6 if name == "bytes_sent" else 1)
             columns[_words(name)] = dashed(spent, plots.short)
-    columns["seeds"] = ends["seeds"].map(str)
-    columns["diverged"] = [
-        f"{k} of {k + n}" if k else "" for k, n in zip(ends["diverged"], ends["seeds"], strict=True)
-    ]
+    if ends["diverged"].any():
+        of_all = " of " + (ends["seeds"] + ends["diverged"]).map(str)
+        columns["diverged"] = (ends["diverged"].map(str) + of_all).where(ends["diverged"] > 0, "")
     return pd.DataFrame(columns)
