@@ -160,6 +160,7 @@ def test_cases_are_told_apart_by_panel_line_and_what_is_tuned():
     shown = plan(table)
     assert (shown.x, shown.tuned) == ("lr", ["lr"])
     assert set(shown.ends["panel"]) == {"iid", "shards"}
+    assert shown.ends["chosen"].sum() * 4 == len(shown.ends)
     assert set(shown.ends["line"]) == {"gossip", "NGO"}
     grid = pd.concat([swept(attack="none").assign(p=p, run=lambda t, p=p: t["run"] + f"-{p}")
                       for p in (0.7, 0.8, 0.9)]).query("method == 'ngo'")  # fmt: skip
@@ -207,7 +208,7 @@ def test_curves_are_along_what_differs():
     assert timed.course["virtual_seconds"].max() == 3 * table["step"].max()
 
 
-SENTENCES = ("Each at its best", "Differences", "Rings", "Dotted", "Pale", "Curves", "Numbers",
+SENTENCES = ("Each at its best", "Differences", "Rings", "Dashed", "Pale", "Curves", "Numbers",
              "one model", "Intervals", "log axes", "diverged")  # fmt: skip
 SWEPT = ("Each at its best", "Differences", "Rings", "Intervals", "log axes")
 
@@ -215,7 +216,7 @@ SWEPT = ("Each at its best", "Differences", "Rings", "Intervals", "log axes")
 @cases(
     "table, true",
     (swept(), SWEPT),
-    (swept(best=0), (*SWEPT, "Dotted")),
+    (swept(best=0), (*SWEPT, "Dashed")),
     (swept(V=0.0), SWEPT[:-1]),
     (swept(seeds=[0]), ("Each at its best", "Differences", "Rings")),
     (swept().query("method == 'ngo'"), ("Each at its best", "Rings", "Intervals", "log axes")),
@@ -248,6 +249,7 @@ def test_python_draws_what_the_notebook_draws():
     assert mine.axes[0].get_xlabel() == "test accuracy,\nmean model (%)"
     assert len(ngo.plot(table, width="column").axes) < len(mine.axes)
     refused("width: 'pages'.*'page'", ngo.plot, table, width="pages")
+    refused("plot: .*'V'", ngo.plot, table.drop(columns="V"))
     refused(
         "distinguished here by", ngo.plot, pd.concat([table, table.assign(run=table["run"] + "b")])
     )

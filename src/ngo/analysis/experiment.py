@@ -15,6 +15,7 @@ from ngo.common.lazy import pd
 from ngo.training.spec import FIELDS
 from verdicts import final
 from verdicts.scores import at_best
+from verdicts.table import need
 
 #: The fields of a setting. A field that is owned by one of them belongs to it, too.
 LENGTH = ("epochs", "eval_every")
@@ -36,6 +37,9 @@ COSTS = ("bytes_sent", "virtual_seconds")
 
 #: What curves are drawn along: virtual time, or the first in which lines end a tenth apart.
 TIMES, APART = ("bytes_sent", "step"), 1.1
+
+#: Columns that a table needs.
+NEEDED = ("run", "seed", "step", "method", "diverged", "V", *TIMES)
 
 #: The columns that name a row of the picture.
 ROW = ["panel", "line"]
@@ -64,8 +68,10 @@ class Plan:
 def plan(metrics: pd.DataFrame) -> Plan:
     """The plan for the tidy table of an experiment.
 
-    Raises a UserError for two runs of a seed that differ in no field.
+    Raises a UserError for an absent column, and for two runs of a seed that differ in no field.
     """
+    need(metrics, [*NEEDED, "consensus_accuracy", "workers_accuracy_mean"], "plot: ")
+    metrics = metrics.reset_index(drop=True)  # tables that were concatenated repeat an index
     score = "loss" if metrics["consensus_accuracy"].isna().all() else "accuracy"
     x, tuned, panel, line = parts(metrics)
     names = cases(metrics, line)

@@ -103,8 +103,8 @@ def plot(metrics: pd.DataFrame, *, width: str = "page", figure: Figure | None = 
     """The picture of runs by their tidy table: ``Fit.metrics``, or several, concatenated.
 
     ``width`` is ``page`` (6.75 in) or ``column`` (3.3 in, with fewer panels). It is drawn on
-    ``figure``, or a new one. Raises a UserError for another width, and for two runs of a seed that
-    differ in no field.
+    ``figure``, or a new one. Raises a UserError for another width, for an absent column, and for
+    two runs of a seed that differ in no field.
     """
     return draw(picture(plan(metrics), width), figure)
 
@@ -199,7 +199,6 @@ def _draw_tuned(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
     base = 10 if 0 < 8 * values[0] <= values[-1] else None
     inches = WIDTHS[shown.width][0] / shown.across - MARGIN
     longest = max(len(f"{value:g}") for value in values)
-    plots.value_ticks(axis, values, base, LETTER * (longest + 1) / inches)
     if shown.plan.score == "loss":
         plots.log_axis(axis.yaxis)
     for (name, front), rows in of.groupby(["line", "front"], sort=False):
@@ -208,6 +207,7 @@ def _draw_tuned(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
         curves.error_bars(axis, rows.sort_values(x), x, look, **({} if front else pale))
         for mean in rows["mean"][rows[x].isna()]:
             axis.axhline(mean, color=look.colour, ls=look.line, lw=1 if front else 0.4)
+    plots.value_ticks(axis, values, base, LETTER * (longest + 1) / inches)  # all are in sight
     lost = of[(of["diverged"] > 0) & of[x].notna()]
     near = of[curves.clipped(of["mean"]) == of["mean"]]
     curves.fit(axis, near.assign(diverged=0), STRIP if len(lost) else 0)
@@ -224,7 +224,7 @@ def _draw_tuned(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
             where = {"transform": axis.transAxes, "ha": "center", "zorder": 3, "color": colour}
             axis.text((places[0] + places[-1]) / 2, 0.01, f"×{sum(counts)}", **where)
     for row in of[of["chosen"]].itertuples():
-        ring = {"edgecolors": looks[row.line].colour, "linestyles": ":" if row.edge else "-"}
+        ring = {"edgecolors": looks[row.line].colour, "linestyles": "--" if row.edge else "-"}
         axis.scatter(getattr(row, x), row.mean, s=70, facecolors="none", **ring)
     axis.set(xlabel=_words(x), ylabel=_words(shown.plan.score))
 
@@ -271,7 +271,7 @@ def notes(shown: Picture, runs: pd.DataFrame) -> list[str]:
         "Differences are to the reference, paired by seed.": len(of.differences),
         "Workers: the mean of their own models.": shown.width == "page",
         "Rings: chosen.": tuned,
-        "Dotted: the last value that was tried.": tuned and ends["edge"][ends["chosen"]].any(),
+        "Dashed: the last value that was tried.": tuned and ends["edge"][ends["chosen"]].any(),
         "Pale: other values of what else is tuned.": tuned and not ends["front"].all(),
         f"Curves: the best {CURVES}.": of.score in kinds and lines > CURVES,
         "Numbers at curves are those of rows.": of.score in kinds and numbers,
