@@ -137,7 +137,7 @@ def test_any_table_is_drawn_whole_and_legibly(k, letters):
         assert figure.get_figwidth() == inches
         assert figure.get_figheight() <= 9
         assert not [axis for axis in figure.axes if axis.get_legend()] + figure.legends
-        left = [int(told.split()[0]) for told in fitting.left_out if "rows" in told]
+        left = [int(told.split()[-1][:-1]) for told in fitting.left_out if "Rows" in told]
         assert sum(ends["chosen"]) == sum(line != "" for _, line in fitting.rows) + sum(left)
         names = [name for kind, name in fitting.panels if kind == "tuned"]
         assert len(names) == ends["panel"].nunique() * bool(shown.x) or fitting.left_out
@@ -237,7 +237,7 @@ def test_a_picture_of_more_than_a_page_says_what_it_lacks():
     many = runs(given=given).assign(p=math.nan, topology=lambda t: t["run"].str.split("-").str[1])
     fitting = picture(plan(many))
     between = 120 - len(fitting.rows)
-    assert fitting.left_out == [f"{between} more lie between the best and the worst rows."]
+    assert fitting.left_out == [f"Rows between the best and the worst, not shown: {between}."]
     assert "Curves: the best 8." in notes(picture(plan(longer(many))), many)
     assert CURVES == 8
 

@@ -90,8 +90,8 @@ def picture(shown: Plan, width: str = "page") -> Picture:
         del lines[cut]
         rows += [*[(name, "")] * several, *((name, line) for line in lines)]
     fit = across * int((PAGE - AXIS - HEIGHT * len(rows)) / PANEL)
-    left_out = [f"{between} more lie between the best and the worst rows."] * (between > 0)
-    left_out += [f"{len(panels) - fit} more panels do not fit."] * (len(panels) > fit)
+    left_out = [f"Rows between the best and the worst, not shown: {between}."] * (between > 0)
+    left_out += [f"Panels not shown: {len(panels) - fit}."] * (len(panels) > fit)
     looks = style.styles(shown.ends["line"])
     if max(map(len, looks)) > SHORT:
         order = dict.fromkeys(line for _, line in rows if line)
