@@ -1,11 +1,11 @@
 """Nonlinear gossiping (NGO) for decentralized optimization.
 
-``fit`` trains a ``torch.nn.Module`` with n workers; ``compare`` tunes methods, and ranks them. The
-decorators (``topology``, ``method``, ``local_rule``, ``lr_schedule``, ``schedule``, ``coupling``,
-``compression``, ``attack``, ``model``, ``task``, ``dataset``, ``partition``, ``measurement``)
-register a user's entries. Their options are declared with ``number`` or ``whole`` and a range,
-``choice`` or ``file``. ``load_plugins`` imports files that register entries. A wrong value raises a
-``UserError``.
+``fit`` trains a ``torch.nn.Module`` with n workers; ``compare`` tunes methods, and ranks them;
+``plot`` draws what was measured. The decorators (``topology``, ``method``, ``local_rule``,
+``lr_schedule``, ``schedule``, ``coupling``, ``compression``, ``attack``, ``model``, ``task``,
+``dataset``, ``partition``, ``measurement``) register a user's entries. Their options are declared
+with ``number`` or ``whole`` and a range, ``choice`` or ``file``. ``load_plugins`` imports files
+that register entries. A wrong value raises a ``UserError``.
 
 Importing the package is quick: a name's module is imported when the name is first used.
 """
@@ -17,6 +17,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # typing's own, without the import: each short job starts a client
 
 if TYPE_CHECKING:
+    from ngo.plots.experiment import plot as plot
     from ngo.training.compare import Compared, compare  # noqa: F401
     from ngo.training.fit import Fit, Interrupted, fit  # noqa: F401
 
@@ -28,6 +29,7 @@ _INTERFACE = {
     "Fit": ("ngo.training.fit", "Fit"),
     "compare": ("ngo.training.compare", "compare"),
     "Compared": ("ngo.training.compare", "Compared"),
+    "plot": ("ngo.plots.experiment", "plot"),
     "Interrupted": ("ngo.training.fit", "Interrupted"),
     "RunState": ("ngo.training.fit", "RunState"),
     "topology": ("ngo.gossip.topology", "topology"),

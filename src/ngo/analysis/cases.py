@@ -28,27 +28,33 @@ def pooled(apart: Iterable[str], runs: Iterable[str]) -> UserError:
 #: The fields that tell cases apart first.
 FIRST = ("method", *CELL[:3])
 
+#: Names in words that are more than the name without its underscores.
+WORDS = {"ngo": "NGO", "d2": "D²", "dsgd": "DSGD", "mnist": "MNIST", "cifar10": "CIFAR-10"}
 
-def cases(metrics: pd.DataFrame) -> pd.Series:
-    """A name for the case of each row: the values of the fields that tell runs apart.
 
-    A field that tells no more runs apart than those before it is left out.
+def cases(metrics: pd.DataFrame, fields: Iterable[str]) -> pd.Series:
+    """A name for the case of each row: the values of those of ``fields`` that tell runs apart.
+
+    A field that tells no more runs apart than those before it is left out. Empty where none does.
     """
-    known = telling_fields(metrics)
+    known = [*fields]
     values = metrics[known].astype(object).where(metrics[known].notna(), "").map(str)
     chosen: list[str] = []
     count = 1
     for name in known:
         if (more := len(values[[*chosen, name]].drop_duplicates())) > count:
             chosen, count = [*chosen, name], more
-    parts = [_in_words(name, values) for name in chosen or ["method"]]
-    names = [", ".join(filter(None, row)) for row in zip(*parts, strict=True)]
-    return pd.Series(names, values.index)
+    names = pd.Series("", values.index)
+    for name in chosen:
+        part = pd.Series(_in_words(name, values), values.index)
+        names += part.where((names == "") | (part == ""), ", " + part)
+    return names
 
 
 def telling_fields(metrics: pd.DataFrame) -> list[str]:
-    """The fields in a tidy table that may tell runs apart, ``FIRST`` first."""
+    """The fields in a tidy table in which runs differ, but for the seed; ``FIRST`` first."""
     known = [name for name in fields_in(metrics) if name != "seed"]
+    known = [name for name in known if metrics[name].nunique(dropna=False) > 1]
     return sorted(known, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
 
 
@@ -65,5 +71,10 @@ def _in_words(name: str, values: pd.DataFrame) -> list[str]:
     """``ring`` for a name, ``p = 0.9`` for a number, nothing for a field that has no value."""
     numeric = FIELDS[name].kind in (int, float)
     start = f"{name} = " if numeric or _shared(name, values) else ""
-    shown = [f"{float(value):g}" if value and numeric else value for value in values[name]]
-    return [(start + value).replace("_", " ") if value else "" for value in shown]
+    shown = [f"{float(value):g}" if numeric and value else value for value in values[name]]
+    return [start.replace("_", " ") + worded(value) if value else "" for value in shown]
+
+
+def worded(name: str) -> str:
+    """A name in words: ``one peer ring``."""
+    return WORDS.get(name, name.replace("_", " "))

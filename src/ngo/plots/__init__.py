@@ -61,6 +61,9 @@ ENDS_OF_BARS = ("_", "|")
 #: The id of what covers the bottom of a panel: marks of diverged runs.
 COVER = "cover"
 
+#: The id of lines whose points outside the axes are marked.
+MARKED = "marked"
+
 #: The key of the caption in the metadata of a PNG file.
 DESCRIPTION = "Description"
 
@@ -244,10 +247,13 @@ def titles(axes: Iterable[Axes], *names: str) -> None:
         axis.set_title(f"({letter}) {name}")
 
 
-def value_ticks(axis: Axes, values: Iterable[float], base: float | None = None) -> None:
+def value_ticks(
+    axis: Axes, values: Iterable[float], base: float | None = None, room: float = LABEL_ROOM
+) -> None:
     """Ticks of the x axis at ``values`` only; with a ``base``, the axis is logarithmic.
 
-    The ends have a label, and so has every tick that is not too near to another label.
+    The ends have a label, and so has every tick that is farther from other labels than ``room``, a
+    share of the axis.
     """
     values = places = sorted(values)
     if base:
@@ -255,7 +261,7 @@ def value_ticks(axis: Axes, values: Iterable[float], base: float | None = None) 
         axis.set_xticks([], minor=True)
         places = [math.log(value) for value in values]
     shown = {*places[:1], *places[-1:]}
-    room = LABEL_ROOM * (max(shown, default=0) - min(shown, default=0))
+    room *= max(shown, default=0) - min(shown, default=0)
     for place in places[1:-1]:
         if min(abs(place - other) for other in shown) >= room:
             shown.add(place)
@@ -301,8 +307,9 @@ def mark_outside(axis: Axes) -> None:
     edges: dict[tuple[int, int], list[Mark]] = {}
     for line in axis.lines:
         of_panel = line.get_transform() != axis.transData
-        if of_panel or line.get_marker() in ENDS_OF_BARS:
+        if of_panel or line.get_marker() in ENDS_OF_BARS or line.get_gid() == MARKED:
             continue
+        line.set_gid(MARKED)
         data = np.array(line.get_xydata(), float)
         data = data[(np.isfinite(data) & ((data > 0) | (scales != "log"))).all(axis=1)]
         places = (axis.transData - axis.transAxes).transform(data)
@@ -350,9 +357,9 @@ def _mark_edge(axis: Axes, k: int, side: int, at: float, marks: list[Mark]) -> N
             )
 
 
-def piles(axis: Axes, marks: Iterable[tuple]) -> list[list[tuple]]:
+def piles(axis: Axes, marks: Iterable[tuple], apart: float = APART) -> list[list[tuple]]:
     """Marks, which begin with their places along an axis, in order, in groups of near ones."""
-    apart = APART * axis.get_figure(root=True).dpi / axis.bbox.width
+    apart *= axis.get_figure(root=True).dpi / axis.bbox.width
     groups: list[list[tuple]] = []
     for mark in sorted(marks, key=lambda mark: mark[:2]):
         if not groups or mark[0] - groups[-1][-1][0] > apart:

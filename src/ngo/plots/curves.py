@@ -98,7 +98,7 @@ def lines(axis: Axes, cases: Cases, x: str, y: str, **labels: str) -> None:
     panel's title and the labels of its axes (arguments of ``Axes.set``).
     """
     axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    _draw(axis, cases, x, y, _band)
+    _draw(axis, cases, x, y, band)
     axis.set(**labels)
 
 
@@ -134,18 +134,19 @@ def _draw(
         rows = rows[rows["value"] == y].sort_values(x)
         mark(axis, rows, x, style)
         more = rows["diverged"].diff().fillna(rows["diverged"])
-        new = rows[(more if mark is _band else rows["diverged"]) > 0]
+        new = rows[(more if mark is band else rows["diverged"]) > 0]
         lost += [(style, new)] if len(new) else []
     everything = pd.concat([rows for _, rows in [*cases, *levels]])
     everything = everything[everything["value"] == y]
-    if mark is _band and (later := everything[x] > 0).any():
+    if mark is band and (later := everything[x] > 0).any():
         everything = everything[later]  # the start, equal for all, may lie outside
-    _fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
+    fit(axis, everything, room=min(ROW * len(lost), ROWS) + ROW if lost else 0)
     if lost:
         _mark_diverged(axis, lost, x)
 
 
-def _band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
+def band(axis: Axes, rows: pd.DataFrame, x: str, style: Style) -> None:
+    """Draw the column ``mean`` of ``rows`` as a line; thin after runs have diverged."""
     look = {"color": style.colour, "linestyle": style.line, "marker": style.marker}
     look |= {"markevery": max(1, len(rows) // 6)}
     whole, left = rows[rows["diverged"] == 0], rows[rows["diverged"] > 0]
@@ -192,11 +193,11 @@ def in_rows(
     axis.grid(axis="y", color="0.92")
 
 
-def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
+def fit(axis: Axes, rows: pd.DataFrame, room: float, decades: int = DECADES) -> None:
     """Set limits around the means and their intervals.
 
-    Percentages stay between 0 and 100; differences include 0; a log axis covers at most
-    ``DECADES``. Where some runs have diverged, the intervals of the others are ignored, and on a
+    Percentages stay between 0 and 100; differences include 0; a log axis covers at most so many
+    ``decades``. Where some runs have diverged, the intervals of the others are ignored, and on a
     log axis their means too. ``room`` is the share of the height that stays free at the bottom.
     """
     log = axis.get_yscale() == "log"
@@ -206,7 +207,7 @@ def _fit(axis: Axes, rows: pd.DataFrame, room: float) -> None:
     ends = np.log10(ends.where(ends > 0)) if log else ends
     bottom, top = ends.min(axis=None), ends.max(axis=None)
     if log:
-        bottom = max(bottom, top - DECADES)
+        bottom = max(bottom, top - decades)
     if np.isfinite(top - bottom):
         if rows["value"].isin(DIFFERENCES).any():
             bottom, top = min(bottom, 0), max(top, 0)
@@ -308,7 +309,7 @@ def scatter(
                 small = {"markersize": 3, "alpha": 0.5, "label": None}
                 axis.plot(other["V"], other[y], **marks | look | small)
     axis.set(xlabel=LABELS["V"], ylabel=LABELS[{"loss": "test_loss"}.get(y, y)])
-    near = given.apply(_clipped).agg(["min", "max"])
+    near = given.apply(clipped).agg(["min", "max"])
     near += 0.05 * np.outer([-1, 1], near.loc["max"] - near.loc["min"])
     if np.isfinite(near).all(axis=None) and (near.loc["max"] > near.loc["min"]).all():
         axis.set(xlim=10 ** near["V"], ylim=near[y])
@@ -319,10 +320,10 @@ def scatter(
         axis.text(0.5, 0.99, text, transform=axis.transAxes, ha="center", va="top")
 
 
-def _clipped(values: pd.Series) -> pd.Series:
+def clipped(values: pd.Series, fence: float = FENCE) -> pd.Series:
     """``values``, with those beyond Tukey's inner fences, 1.5 interquartile ranges, at these."""
     low, high = values.quantile([0.25, 0.75])
-    return values.clip(low - FENCE * (high - low), high + FENCE * (high - low))
+    return values.clip(low - fence * (high - low), high + fence * (high - low))
 
 
 # Consensus without learning: the workers' states, and V, by round.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from cycler import cycler
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
@@ -87,22 +86,21 @@ HOUSE = {
 }
 
 
-def case_styles(cases: pd.DataFrame) -> dict[str, Style]:
-    """The style of each case: a colour for the algorithm, a line and a marker for the topology."""
-    runs = cases.drop_duplicates("case").fillna({"topology": ""}).sort_values("case")
-    graphs = sorted(runs["topology"].unique(), key=lambda name: (name != "ring", name))
-    runs["algorithm"] = [
-        case.removesuffix(graph.replace("_", " ")).rstrip(", ")
-        for case, graph in zip(runs["case"], runs["topology"], strict=True)
-    ]
-    others = sorted(set(runs["algorithm"]) - {"centralized", "linear", "NGO"})
-    algorithms = ["linear", "NGO", *others]
+def styles(names: Sequence[str]) -> dict[str, Style]:
+    """The look of each case: a colour for the first word of its name, a line and a marker for all.
+
+    Methods of the paper keep theirs. Where the first words are the same, names have the colours.
+    """
+    names = list(dict.fromkeys(names))
+    firsts = [name.partition(", ")[0] for name in names]
+    firsts = firsts if len({*firsts}) > 1 else names
+    known = {look.label: look for look in METHOD_STYLES.values() if look.label in firsts}
+    colours = [one for one in COLOURS if one not in {look.colour for look in known.values()}]
+    others = list(dict.fromkeys(first for first in firsts if first not in known))
     looks = {}
-    for run in runs.itertuples():
-        if run.algorithm == "centralized":
-            looks[run.case] = METHOD_STYLES["centralized"]
-            continue
-        again, place = divmod(algorithms.index(run.algorithm), len(COLOURS))
-        algorithm = kth_style(place, run.algorithm)
-        looks[run.case] = algorithm.variant(graphs.index(run.topology) + again, run.case)
+    for place, (name, first) in enumerate(zip(names, firsts, strict=True)):
+        k = others.index(first) if first in others else 0
+        own = replace(kth_style(k + 2, name), colour=colours[k % len(colours)])
+        look, again = known.get(first, own), firsts[:place].count(first)
+        looks[name] = look.variant(k + again + 1, name) if again else look.named(name)
     return looks

@@ -177,18 +177,8 @@ class Fit(Result):
         return "accuracy" if self.metrics["consensus_accuracy"].notna().any() else "loss"
 
     def draw(self, figure: Figure) -> None:
-        """Accuracy, or loss, of the workers and of their mean model, and V, by epoch."""
-        figure.set_size_inches(7, 2.6)
-        (left, right), table, score = figure.subplots(1, 2), self.metrics, self._score
-        ends = (table[f"workers_{score}_{end}"] for end in ("min", "max"))
-        left.fill_between(table["epoch"], *ends, alpha=0.2, label="workers, worst to best")
-        left.plot(table["epoch"], table[f"workers_{score}_mean"], label="workers, mean")
-        left.plot(table["epoch"], table[f"consensus_{score}"], "--", label="mean model")
-        left.set(xlabel="epoch", ylabel=f"test {score}")
-        left.legend(frameon=False)
-        apart = table[table["V"] > 0]
-        right.plot(apart["epoch"], apart["V"], ".-")
-        right.set(xlabel="epoch", ylabel="V", yscale="log" if len(apart) else "linear")
+        """As ``ngo.plot`` of ``metrics``: the end, and accuracy (or loss) and V in training."""
+        ngo.plot(self.metrics, figure=figure)
 
 
 class Interrupted(KeyboardInterrupt):
