@@ -152,7 +152,7 @@ def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | Non
         word = name.strip().lower()
         is_short = word[:1] == "s" and len(word) <= 4  # not speed, and not used
         near = "seed" in word or word.removesuffix("_id") in UNITS
-        near = near or (is_short and nearest(word, ["seed"], cutoff=0.75))
+        near = near or bool(is_short and nearest(word, ["seed"], cutoff=0.75))
         values = rows[name].dropna() if near and name not in [*named] else pd.Series(dtype=object)
         if values.dtype.kind in "iuf" and len(values) and (values % 1 == 0).all():
             return name
