@@ -36,27 +36,34 @@ def shards(labels: torch.Tensor, seed: int) -> list[np.ndarray]:
 @torch.no_grad()
 def accuracy(model: nn.Module, X: torch.Tensor, y: torch.Tensor) -> float:
     """The share of right classes."""
-    return float((model(X).argmax(1) == y).double().mean())
+    found = torch.cat([model(x).argmax(1) for x in X.split(500)])
+    return float((found == y).double().mean())
+
+
+def one_round(server, train, parts, cohort, orders, *, lr=LR, b=B, epochs=E) -> None:
+    """A round of FedAvg in plain PyTorch."""
+    (X, y), models = train, []
+    for i in cohort:
+        model, own = copy.deepcopy(server), torch.from_numpy(parts[i])
+        optimizer = torch.optim.SGD(model.parameters(), lr)
+        for _ in range(epochs):
+            for batch in own[torch.randperm(len(own), generator=orders[i])].split(b):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(X[batch]), y[batch]).backward()
+                optimizer.step()
+        models.append(model)
+    with torch.no_grad():
+        for mean, *each in zip(*(x.parameters() for x in (server, *models)), strict=True):
+            mean.copy_(torch.stack(each).mean(0))
 
 
 def loop(server, train, test, parts, b: int, rounds: int, seed: int) -> list[float]:
-    """FedAvg in plain PyTorch: the accuracy after each round."""
-    (X, y), found = train, [accuracy(server, *test)]
+    """The accuracy after each round."""
+    found = [accuracy(server, *test)]
     orders = [torch_stream(seed, "batches", i) for i in range(CLIENTS)]
     for k in range(rounds):
-        models = []
-        for i in sorted(numpy_stream(seed, "participants", k).choice(CLIENTS, M, replace=False)):
-            model, own = copy.deepcopy(server), torch.from_numpy(parts[i])
-            optimizer = torch.optim.SGD(model.parameters(), LR)
-            for _ in range(E):
-                for batch in own[torch.randperm(len(own), generator=orders[i])].split(b):
-                    optimizer.zero_grad()
-                    nn.functional.cross_entropy(model(X[batch]), y[batch]).backward()
-                    optimizer.step()
-            models.append(model)
-        with torch.no_grad():
-            for mean, *each in zip(*(x.parameters() for x in (server, *models)), strict=True):
-                mean.copy_(torch.stack(each).mean(0))
+        cohort = sorted(numpy_stream(seed, "participants", k).choice(CLIENTS, M, replace=False))
+        one_round(server, train, parts, cohort, orders, b=b)
         found.append(accuracy(server, *test))
     return found
 

@@ -1,39 +1,8 @@
-"""How long does a training step take, beside plain PyTorch, and with each method, coupling, …?
-
-``one model`` takes a step on one batch of all n·b samples, ``in turn`` a step of n models one after
-another; both use all of torch's threads.
-"""
+"""How long is a training step with each method, coupling, compression, graph, rule, attack?"""
 
 import argparse
 
-from common import compare, entries, options, plain, show, stepper, times
-
-CASES = (
-    ("mnist_cnn", 10, 32),
-    ("mnist_cnn", 64, 32),
-    ("mnist_cnn", 10, 8),
-    ("cifar10_cnn", 10, 32),
-)
-
-
-def beside_pytorch(args: argparse.Namespace) -> None:
-    """Print a table of each case; ways to take a step with as many samples."""
-    backends = ("loop", "vmap", "threads" if args.device == "cpu" else "graphs", "auto")
-    for model, n, b in CASES[:1] if args.quick else CASES:
-        case = {"model": model, "n": n, "b": b}
-        ways = {"one model": plain(model, 1, n * b, args.device)}
-        ways["in turn"] = plain(model, n, b, args.device)
-        if args.device == "cuda":
-            ways["one model, torch.compile"] = plain(model, 1, n * b, args.device, compiled=True)
-        for backend in backends[-1:] if args.quick else backends:
-            ways[f"ngo, {backend}"] = stepper(**case, device=args.device, backend=backend).advance
-        ways["complete graph"] = stepper(**case, device=args.device, topology="complete").advance
-        seconds = times(ways, args)
-        show([
-            {**case, "way": way, "samples a second": n * b / taken,
-             "time, of one model's": taken / seconds["one model"]}
-            for way, taken in seconds.items()
-        ])  # fmt: skip
+from common import compare, entries, options, show, stepper
 
 
 def beside_ngo(args: argparse.Namespace) -> None:
@@ -48,6 +17,4 @@ def beside_ngo(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    given = options(__doc__)
-    beside_pytorch(given)
-    beside_ngo(given)
+    beside_ngo(options(__doc__))

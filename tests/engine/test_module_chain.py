@@ -22,11 +22,15 @@ pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none"
 
 CHAINS = ("linear", "toy_net", "mnist_fc", "mnist_cnn", "cifar10_cnn", "cifar100_cnn", "mnist_vae")
 IMAGES = {
-    "padding": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, padding=1), nn.Flatten()),
+    "other padding": lambda g: nn.Sequential(
+        nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect"), nn.Flatten()
+    ),
     "strides": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, stride=2), nn.Flatten()),
     "even kernels": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 4), nn.Flatten()),
     "no bias": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, bias=False), nn.Flatten()),
-    "no pooling": lambda g: nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten()),
+    "a maximum that GELU changes": lambda g: nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.GELU(), nn.MaxPool2d(2), nn.Flatten()
+    ),
     "wider pooling": lambda g: nn.Sequential(
         nn.Conv2d(1, 2, 3), nn.MaxPool2d(3), nn.ReLU(), nn.Flatten()
     ),
@@ -49,10 +53,19 @@ def random_model(seed):
         layers, size = [], shape
         while len(size) == 3 and min(size[1:]) > 3 and rng.random() < 0.8:
             out, k = rng.randint(1, 9), rng.choice([k for k in (3, 5) if min(size[1:]) > k])
-            parts = [nn.Conv2d(size[0], out, k), nn.MaxPool2d(2), nn.ReLU()]
-            layer = nn.Sequential(*parts) if rng.random() < 0.3 else ConvPoolReLU2d(size[0], out, k)
-            layers.append(layer)
-            size = (out, *((side - k + 1) // 2 for side in size[1:]))
+            p, pool, squash = rng.choice([0, 0, 1, 2]), 2, rng.choice([nn.Tanh(), nn.Sigmoid()])
+            kind = rng.randrange(5)
+            if kind == 0:
+                layers.append(ConvPoolReLU2d(size[0], out, k, padding=p))
+            elif kind == 1:  # without pooling; any kernel
+                pool, k = 1, rng.choice([1, 2, k])
+                layers += [nn.Conv2d(size[0], out, k, padding=p, bias=rng.random() < 0.5)]
+                layers += [rng.choice([squash, nn.ReLU()])] * (rng.random() < 0.8)
+            else:
+                after = [nn.MaxPool2d(2), nn.ReLU() if kind == 2 else squash]
+                after = after[:1] if rng.random() < 0.3 else after[:: rng.choice([1, -1])]
+                layers += [nn.Conv2d(size[0], out, k, padding=p), *after]
+            size = (out, *((side + 2 * p - k + 1) // pool for side in size[1:]))
             if rng.random() < 0.3:
                 layers.append(Dropout(generator, channels=rng.random() < 0.7))
         if len(size) == 3:
@@ -62,9 +75,8 @@ def random_model(seed):
             out = rng.randint(2, 40)
             layers.append(nn.Linear(features, out, bias=rng.random() < 0.8))
             features = out
-            layers += [nn.ReLU()] * (rng.random() < 0.5) + [Dropout(generator, 0.75)] * (
-                rng.random() < 0.3
-            )
+            layers += [rng.choice([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])] * (rng.random() < 0.5)
+            layers += [Dropout(generator, 0.75)] * (rng.random() < 0.3)
         layers.append(nn.Linear(features, rng.randint(2, 12)))
         return nn.Sequential(*layers, *[nn.LogSoftmax(1)] * (task == "classification"))
 
@@ -100,21 +112,33 @@ def check(population, model, given):
         assert losses[i].double() == pytest.approx(loss.item(), rel=1e-5, abs=1e-6)
         found = torch.cat([parameter.grad.flatten() for parameter in module.parameters()])
         exact = torch.cat([each.flatten() for each in exact])
-        assert (found - exact).norm() <= 1e-5 * exact.norm() + 1e-7
+        assert (found - exact).norm() <= 1e-5 * exact.norm() + 5e-6  # of 1 − p, where p is nearly 1
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_gradients_of_random_chains_are_those_of_float64(part):
-    """On whole numbers and halves, so that ties of ReLU and pooling are exact and frequent."""
-    for seed in range(part, 120, 4):
+    """On whole numbers and halves, so that ties of ReLU and pooling are exact and frequent.
+
+    After tanh and the like no tie is exact: those chains have random numbers.
+    """
+    for seed in range(part, 200, 4):
         model, generator = random_model(seed), torch_stream(seed, "test")
         population = Population(model, 2, seed=0, backend="compiled", threads=1)
         b, X = seed % 37 + 1, population.X
-        X.copy_(torch.randint(-2, 3, X.shape, generator=generator) / 4)
+        smooth = any(
+            isinstance(layer, nn.Tanh | nn.Sigmoid) for layer in population.modules[0].modules()
+        )
+
+        def drawn(*shape, generator=generator, smooth=smooth):
+            if smooth:
+                return torch.randn(shape, generator=generator)
+            return torch.randint(-2, 3, shape, generator=generator).float()
+
+        X.copy_(drawn(*X.shape) / 4)
         outputs = population.modules[0](torch.zeros(1, *model.input_shape)).shape[1]
         for i, stream in enumerate(population.generators):
             stream.set_state(torch_stream(0, "dropout", i).get_state())
-        inputs = torch.randint(-2, 3, (2, b, *model.input_shape), generator=generator).float()
+        inputs = drawn(2, b, *model.input_shape)
         targets = {
             "classification": torch.randint(outputs, (2, b), generator=generator),
             "regression": torch.randint(-2, 3, (2, b, outputs), generator=generator).float(),
@@ -173,7 +197,7 @@ OTHERS = {
     "layers used twice": lambda g: shared(nn.Linear(6, 6)),
     "shared parameters": lambda g: tied(nn.Linear(6, 6), nn.Linear(6, 6)),
     "parametrizations": lambda g: weight_norm(nn.Linear(6, 6)),
-    "unknown layers": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Tanh()),
+    "unknown layers": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Softplus()),
     "batch normalization": lambda g: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6)),
     "another stream": lambda g: nn.Sequential(nn.Linear(6, 6), Dropout(torch.Generator())),
     "layers after a softmax": lambda g: nn.Sequential(nn.LogSoftmax(1), nn.Linear(6, 6)),

@@ -20,6 +20,7 @@ from ngo.gossip.topology import GENERATOR, STEP
 from ngo.models.model import Model, mnist_cnn
 from ngo.training.batches import BatchStream
 from ngo.training.learning_problem import make_problem
+from ngo.training.run import stepper_of
 from ngo.training.stepper import Stepper
 
 W = mixing_matrix(ring(4))
@@ -270,3 +271,38 @@ def test_graphs_that_are_drawn_are_drawn_in_every_step(least_squares):
         always.advance()
     for W, other in zip(seldom.network.used, always.network.used[1::2], strict=True):
         assert torch.equal(W.dense(), other.dense())
+
+
+def half_stepper(data, threads, fields):
+    spec = digits_run(**{"workers": 6, "epochs": 4.0, **fields})
+    return stepper_of(spec, make_problem(spec, data), (), threads=threads)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"method": "ngo", "local_rule": "momentum", "weight_decay": 0.01},
+        {"method": "dsgd", "local_rule": "adamw", "weight_decay": 0.01},
+        {"method": "diloco", "local_steps": 2, "participants": 3},
+        {"method": "local_sgd", "local_steps": 2, "backend": "loop"},
+        {"method": "ngo", "order": "combine_then_adapt"},
+    ],
+    ids=lambda fields: ", ".join(map(str, fields.values())),
+)
+def test_half_steps_with_the_gradients_are_those_after_them(fields, monkeypatch, digits):
+    """To the byte, with one thread and two; a half step that is taken leaves G alone."""
+    found = []
+    for threads, alone in ((1, False), (2, False), (1, True)):
+        with monkeypatch.context() as patch:
+            if alone:
+                patch.setattr(Stepper, "_half_step", lambda self: None)
+            run = half_stepper(digits, threads, fields)
+            taken = [run.advance() for _ in range(5)]
+            run.population.G.fill_(7)
+            run.advance()
+        found.append((torch.stack(taken), run.population.X.clone()))
+        untouched = bool((run.population.G == 7).all())
+        assert untouched == (not alone and "order" not in fields)
+    for losses, X in found[1:]:
+        assert torch.equal(losses, found[0][0])
+        assert torch.equal(X, found[0][1])

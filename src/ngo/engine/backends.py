@@ -6,6 +6,7 @@ without importing torch.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +20,9 @@ from ngo.common.fields import registers
 from ngo.common.lazy import Tensor, torch
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.models.task import Batch, over_tensors
+from ngo.native.elementwise import HalfStep
 from ngo.native.layer_chain import Chain
-from ngo.native.threads import Map, in_order
+from ngo.native.threads import Map, call, in_order
 from verdicts.registry import UserError, in_a_line
 
 if TYPE_CHECKING:
@@ -95,7 +97,8 @@ class Scores:
 Named: TypeAlias = "dict[str, Tensor]"
 
 # Puts the gradients of the batches' workers into ``workers.G``; returns their losses ``[k]``.
-Gradients = Callable[[Batches], "Tensor"]
+# On a CPU, ``compiled``, ``threads`` and ``loop`` also take a half step of each worker.
+Gradients = Callable[..., "Tensor"]
 Backend = Callable[[Workers], Gradients]
 
 # Of forward and backward passes: bfloat16 where torch considers it safe, or products and
@@ -112,13 +115,33 @@ def backend(name: str, *, version: int = 1) -> Callable[[Backend], Backend]:
     return registers(BACKENDS, name, lambda build, _: build, version=version)
 
 
-def backward(workers: Workers, i: int, inputs: Tensor, targets: Tensor) -> Tensor:
-    """Write worker i's gradient to its row of ``G``; return its loss."""
-    workers.G[i].zero_()
-    with autocast(workers):
-        outputs = workers.modules[i](inputs)
-    loss = workers.task.loss(in_float32(outputs), targets).mean()
-    loss.backward()
+def backward(
+    workers: Workers, i: int, inputs: Tensor, targets: Tensor, then: HalfStep | None = None
+) -> Tensor:
+    """Write worker i's gradient to its row of ``G``; return its loss.
+
+    Autograd's are copied there while they are in the cache: to add them up takes two more passes.
+    Or X takes the half step ``then`` with them, and ``G`` is not written.
+    """
+    places: Any = [(parameter, parameter.grad) for parameter in workers.modules[i].parameters()]
+    try:
+        for parameter, _ in places:
+            parameter.grad = None
+        with autocast(workers):
+            outputs = workers.modules[i](inputs)
+        loss = workers.task.loss(in_float32(outputs), targets).mean()
+        loss.backward()
+        for parameter, place in places:
+            found = parameter.grad
+            if found is None or then is None or found.stride() != place.stride():
+                place.zero_() if found is None else place.copy_(found)
+                found = place
+            if then is not None:
+                at = (parameter.data_ptr() - workers.X.data_ptr()) // 4
+                call("ngo_half_step", ctypes.byref(then), at, found, 1, place.numel(), 0)
+    finally:
+        for parameter, place in places:
+            parameter.grad = place
     return loss.detach()
 
 
@@ -188,13 +211,13 @@ def threads(workers: Workers) -> Gradients:
 def _by_worker(workers: Workers, spread: Map) -> Gradients:
     list(workers.modules)  # builds them in this thread
 
-    def gradients(batches: Batches) -> Tensor:
+    def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         inputs, targets = batches.all()
         rows = range(workers.n) if batches.workers is None else batches.workers
 
         def worker(k: int) -> Tensor:
             # Autograd counts changes in place of .data apart from those by other workers' modules.
-            return backward(workers, rows[k], inputs[k].data, targets[k].data)
+            return backward(workers, rows[k], inputs[k].data, targets[k].data, then)
 
         return torch.stack(spread(worker, len(rows)))
 
@@ -367,12 +390,12 @@ def compiled(workers: Workers) -> Gradients:
         )
     noise = _noise(workers, chain)
 
-    def gradients(batches: Batches) -> Tensor:
+    def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
         places = {"samples": rows.samples, "shades": rows.shades, **noise(b, batches.workers)}
         matrices = workers.X, workers.G, rows.inputs, rows.targets
-        return chain.gradients(*matrices, models=batches.workers, **places)
+        return chain.gradients(*matrices, models=batches.workers, then=then, **places)
 
     return gradients
 
@@ -446,7 +469,7 @@ def auto(workers: Workers) -> Gradients:
         return BACKENDS["threads"](workers)
     chosen: list[Gradients] = []
 
-    def gradients(batches: Batches) -> Tensor:
+    def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         if not chosen:
             batches = Stacked(*batches.all(), batches.workers)
             *names, name = _ways(workers, batches.targets.shape[1])
@@ -456,7 +479,7 @@ def auto(workers: Workers) -> Gradients:
             if name != "compiled":
                 workers.chain = None
             chosen.append(take or BACKENDS[name](workers))
-        return chosen[0](batches)
+        return chosen[0](batches) if then is None else chosen[0](batches, then)
 
     return gradients
 

@@ -11,10 +11,14 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw, kernels_fit
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
+from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import LAYERS, Chain, Layer
+
+#: Activations before which the maximum may be taken.
+INCREASING = (nn.ReLU, nn.Tanh, nn.Sigmoid)
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
@@ -102,9 +106,16 @@ class _Reader:
         while leaves:
             _require(not self.normalised)
             leaf = leaves.pop(0)
-            if type(leaf) is nn.Conv2d and _is_pool_relu(leaves[:2]):
-                self._conv_pool_relu(leaf)
-                del leaves[:2]
+            if type(leaf) is nn.Conv2d:
+                pools = [k for k, layer in enumerate(leaves[:2]) if _is_pool(layer)]
+                kinds = [type(layer) for layer in leaves[:2]]
+                if pools and (pools[0] == 0 or kinds[0] in INCREASING):
+                    del leaves[pools[0]]  # the maximum comes first: it changes nothing
+                    if nn.ReLU in kinds:
+                        del leaves[0]
+                    self._conv(leaf, "conv_pool_relu" if nn.ReLU in kinds else "conv_pool")
+                else:
+                    self._conv(leaf, "convolution")
             else:
                 _require(type(leaf) in READERS)
                 READERS[type(leaf)](self, leaf)
@@ -126,11 +137,22 @@ class _Reader:
             raise _Other from None
         return {"weight": weight, "bias": bias}
 
-    def _conv_pool_relu(self, layer: nn.Conv2d) -> None:
-        _require(kernels_fit(layer, self.shape))
-        out, _, k, _ = layer.weight.shape
-        shape = (out, *((side - k + 1) // 2 for side in self.shape[1:]))
-        self._add("conv_pool_relu", shape, out=out, k=k, **self._parameters(layer))
+    def _conv(self, layer: nn.Conv2d, kind: str = "conv_pool_relu") -> None:
+        """Add a convolution, with 2 × 2 pooling or without; padding is a layer of its own."""
+        k, width = layer.kernel_size
+        given: Any = layer.padding
+        _require(given != "same" or k % 2)
+        p, other = (k // 2, k // 2) if given == "same" else (0, 0) if given == "valid" else given
+        _require(k == width and p == other and layer.padding_mode == "zeros" and layer.groups == 1)
+        _require(layer.stride == layer.dilation == (1, 1))
+        _require(len(self.shape) == 3 and self.shape[0] == layer.in_channels)
+        sides, pool = [side + 2 * int(p) for side in self.shape[1:]], kind != "convolution"
+        _require(min(sides) >= k + pool)  # at least one window
+        _require(not pool or (k in KERNEL_SIZES and layer.bias is not None))
+        if p:
+            self._add("padding", (self.shape[0], *sides), k=int(p))
+        shape = (layer.out_channels, *((side - k + 1) // (1 + pool) for side in sides))
+        self._add(kind, shape, out=layer.out_channels, k=k, **self._parameters(layer))
 
     def _linear(self, layer: nn.Linear) -> None:
         _require(self.shape == (layer.in_features,))
@@ -165,9 +187,11 @@ class _Reader:
 
 
 READERS: dict[type, Callable[[_Reader, Any], None]] = {
-    ConvPoolReLU2d: _Reader._conv_pool_relu,
+    ConvPoolReLU2d: _Reader._conv,
     nn.Linear: _Reader._linear,
     nn.ReLU: lambda reader, _: reader._add("relu", reader.shape),
+    nn.Tanh: lambda reader, _: reader._add("tanh", reader.shape),
+    nn.Sigmoid: lambda reader, _: reader._add("sigmoid", reader.shape),
     Dropout: _Reader._dropout,
     VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,
@@ -185,11 +209,10 @@ def _leaves(module: nn.Module) -> Iterator[nn.Module]:
         yield module
 
 
-def _is_pool_relu(layers: Sequence[nn.Module]) -> bool:
-    """Whether these are 2 × 2 max pooling and ReLU, in either order."""
-    if {type(layer) for layer in layers} != {nn.MaxPool2d, nn.ReLU}:
+def _is_pool(layer: nn.Module) -> bool:
+    """Whether this is 2 × 2 max pooling."""
+    if type(layer) is not nn.MaxPool2d:
         return False
-    (pool,) = (layer for layer in layers if type(layer) is nn.MaxPool2d)
     sizes = {"kernel_size": 2, "stride": 2, "padding": 0, "dilation": 1}
-    plain = all(getattr(pool, name) in (size, (size, size)) for name, size in sizes.items())
-    return plain and not (pool.ceil_mode or pool.return_indices)
+    plain = all(getattr(layer, name) in (size, (size, size)) for name, size in sizes.items())
+    return plain and not (layer.ceil_mode or layer.return_indices)

@@ -27,6 +27,7 @@ from ngo.gossip.consensus_dynamics import weighed_mean
 from ngo.models.layers import replayed
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
+from ngo.native.elementwise import HalfStep
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
 from verdicts.registry import UserError
@@ -253,10 +254,14 @@ class Population:
             generator.set_state(stream.clone())  # set_state ignores where a view starts
 
     @one_intra_op_thread()
-    def gradients(self, batches: Batches) -> torch.Tensor:
-        """Write the gradient of each worker's mean loss on its batch to ``G``; the losses."""
+    def gradients(self, batches: Batches, then: HalfStep | None = None) -> torch.Tensor:
+        """Write the gradient of each worker's mean loss on its batch to ``G``; the losses.
+
+        With a half step ``then``, each worker takes it as soon as it has its gradient, and ``G`` is
+        not known: by the backends ``compiled``, ``threads`` and ``loop``.
+        """
         with tf32(self):
-            return self._gradients(batches)
+            return self._gradients(batches, then) if then else self._gradients(batches)
 
     def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
         """Views ``[n, *shape]`` by name of n rows like those of ``X``, ``buffers``, ``counts``."""

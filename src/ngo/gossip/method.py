@@ -74,6 +74,8 @@ class Method:
     #: Whether several runs may take it as one: of other workers' rows, a step knows what the
     #: network pulls, mixes, sends or takes the mean of; it draws nothing.
     joint: bool = False
+    #: Whether it begins with ``step.descend()`` (from step 1 on), and reads ``step.G`` nowhere.
+    descends: bool = False
     #: The reason why no link may fail and no worker may be away; empty if they may.
     needs_every_message: str = ""
 
@@ -111,6 +113,7 @@ def method(
     - ``sends``: its messages (see ``NUMBERS``).
     - ``linear_rule``: it is biased with a local rule that is not linear in the gradients.
     - ``joint``: several runs may take it as one (see ``Method``).
+    - ``descends``: workers may take the half step with their gradients (see ``Method``).
     - ``needs_every_message``: why it cannot lose a message, to complete "method 'NAME' …".
     """
     stated = {key: facts.pop(key) for key in STATED if key in facts}

@@ -59,6 +59,8 @@ class Step:
     samples: Callable[[], tuple[Tensor, Tensor]] | None = None
     #: What each worker counts for, w ``[n]``, float64, with the sum 1; None if all count equally.
     shares: Tensor | None = None
+    #: Whether the workers have taken the half step with their gradients; ``G`` is not known then.
+    descended: bool = False
 
     @property
     def gamma(self) -> float:
@@ -76,19 +78,25 @@ class Step:
         rule with decoupled decay, X ← (1 − ηλ)X comes first (Loshchilov and Hutter 2019). The
         chains ``before`` and ``after`` are part of the same pass over memory.
         """
-        decay, shrink = self.run.weight_decay, 1 - self.lr * self.run.weight_decay
-        first = [before] if before else []
-        if decay and self.rule.decoupled_decay:
-            first.append((lambda x: x.mul_(shrink), self.X))
-        elif decay:
-            first.append((lambda g, x: g.add_(x, alpha=decay), self.G, self.X))
-        last = [after] if after else []
+        if self.descended:
+            return
+        first, last = [before] if before else [], [after] if after else []
         if self.rule.chain:
-            self.elementwise(*first, self.rule.descend(self), *last)  # type: ignore[arg-type]
+            self.elementwise(*first, *self.half_step(), *last)
         else:
-            self.elementwise(*first)
+            self.elementwise(*first, *self._decay())
             self.rule.descend(self)
             self.elementwise(*last)
+
+    def half_step(self) -> list[Chain]:
+        """The half step as chains, if it is one of the local rule."""
+        return [*self._decay(), self.rule.descend(self)]  # type: ignore[list-item]
+
+    def _decay(self) -> list[Chain]:
+        decay, shrink = self.run.weight_decay, 1 - self.lr * self.run.weight_decay
+        if decay and self.rule.decoupled_decay:
+            return [(lambda x: x.mul_(shrink), self.X)]
+        return [(lambda g, x: g.add_(x, alpha=decay), self.G, self.X)] if decay else []
 
     def elementwise(self, *chains: Chain) -> None:
         """Run chains ``(f, *matrices)``, in one pass over memory where that is possible.

@@ -71,3 +71,34 @@ void ngo_elementwise(const instruction *program, size length, const operand *ope
         }
     }
 }
+
+/* A half step: a program on matrices of equal shape, among whose operands number `gradient` is the gradient.
+ * It may be taken piece by piece, each with a gradient that is still in the cache. */
+typedef struct {
+    const instruction *program;
+    size length;
+    const operand *operands;
+    size operand_count, gradient;
+} half_step;
+
+/* Takes it for `rows` runs of n elements of each matrix, `stride` apart, from element `from` on; their
+ * gradient is contiguous. */
+void ngo_half_step(const half_step *h, size from, float *gradient, size rows, size n, size stride)
+{
+    float work[h->operand_count][BLOCK], *at[h->operand_count];
+    for (size k = 0; k < h->operand_count; k++)
+        for (size v = 0; !h->operands[k].is_matrix && h->operands[k].data && v < MIN(BLOCK, n); v++)
+            work[k][v] = *h->operands[k].data;
+    for (size row = 0; row < rows; row++)
+        for (size done = 0; done < n; done += BLOCK) {
+            for (size k = 0; k < h->operand_count; k++) {
+                const operand *o = h->operands + k;
+                float *matrix = o->data + from + row * stride + done;
+                at[k] = k == h->gradient ? gradient + row * n + done : o->is_matrix ? matrix : work[k];
+            }
+            for (size k = 0; k < h->length; k++) {
+                instruction i = h->program[k];
+                run(i.operation, at[i.out], at[i.a], at[i.b], at[i.c], MIN(BLOCK, n - done));
+            }
+        }
+}

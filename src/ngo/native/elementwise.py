@@ -40,16 +40,51 @@ def elementwise(*chains: Chain, spread: Map) -> None:
             f(*matrices)
         return
     n, d = tensors[0].shape
-    recording = _Recording()
-    for f, *matrices in chains:
-        f(*(recording.operand(x, is_matrix=x.shape[1] == d) for x in matrices))
-    program = (ctypes.c_int32 * 5 * len(recording.instructions))(*recording.instructions)
-    operands = (_Argument * len(recording.operands))(*recording.operands)
+    program, operands, _ = _recorded_chains(chains)
     flat = all(x.shape[1] == d and x.is_contiguous() for x in tensors)
     sizes = len(operands), *((1, n * d) if flat else (n, d))
     work = len(operands) * constant("ngo_elementwise_block")
     arguments = program, len(program), operands, *sizes
     share("ngo_elementwise", *arguments, elements=n * d, work=work, spread=spread)
+
+
+class HalfStep(ctypes.Structure):
+    """Chains that a kernel runs on pieces of contiguous matrices, each once its gradient is there.
+
+    elementwise.c explains the fields.
+    """
+
+    _fields_ = (
+        *(("program", POINTER), ("length", SIZE), ("operands", POINTER)),
+        *(("operand_count", SIZE), ("gradient", SIZE)),
+    )
+
+    @classmethod
+    def of(cls, chains: Sequence[Chain], gradient: torch.Tensor) -> HalfStep | None:
+        """Chains of matrices, among them the ``gradient``; None if compiled code can't run them."""
+        tensors = [tensor for _, *matrices in chains for tensor in matrices]
+        if not _fit(tensors) or any(
+            x.shape != gradient.shape or not x.is_contiguous() for x in tensors
+        ):
+            return None
+        program, operands, kept = _recorded_chains(chains)
+        places = [each.data for each in operands]
+        if gradient.data_ptr() not in places:
+            return None
+        place = places.index(gradient.data_ptr())
+        at = map(ctypes.addressof, (program, operands))
+        made = cls(next(at), len(program), next(at), len(operands), place)
+        made.kept = program, operands, kept
+        return made
+
+
+def _recorded_chains(chains: Sequence[Chain]) -> tuple[Any, Any, object]:
+    """The program of chains, its operands, and what has to be kept meanwhile."""
+    d, recording = chains[0][1].shape[1], _Recording()
+    for f, *matrices in chains:
+        f(*(recording.operand(x, is_matrix=x.shape[1] == d) for x in matrices))
+    program = (ctypes.c_int32 * 5 * len(recording.instructions))(*recording.instructions)
+    return program, (_Argument * len(recording.operands))(*recording.operands), recording
 
 
 def _fit(tensors: Sequence[torch.Tensor]) -> bool:
@@ -72,8 +107,11 @@ class _Recording:
         self._numbers: list[ctypes.c_float] = []
 
     def operand(self, tensor: torch.Tensor | None = None, *, is_matrix: bool = False) -> _Recorded:
-        """A tensor as an operand; without one, an intermediate result."""
+        """A tensor as an operand, one in all chains; without one, an intermediate result."""
         address, stride = (None, 0) if tensor is None else (tensor.data_ptr(), tensor.stride(0))
+        for place, known in enumerate(self.operands):
+            if address and (known.data, known.stride) == (address, stride):
+                return _Recorded(self, place)
         self.operands.append(_Argument(address, stride, is_matrix))
         return _Recorded(self, len(self.operands) - 1)
 

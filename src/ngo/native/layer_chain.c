@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stddef.h>
+#include <string.h>
 
 typedef int64_t size;
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
@@ -14,11 +15,25 @@ typedef int64_t size;
 
 void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
                         float *acc, size tile, size b, size in, size h, size width, size out,
-                        size k);
+                        size k, size relu);
 size ngo_conv_pool_relu_backward_workspace(size b, size in, size h, size width, size out, size k);
 void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
                                  const float *dy, float *dx, float *dw, float *db, float *d,
                                  size b, size in, size h, size width, size out, size k);
+void ngo_convolution(const float *x, const float *w, const float *bias, float *y, size b, size in,
+                     size h, size width, size out, size k);
+size ngo_convolution_workspace(size b, size in, size h, size width, size out, size k);
+void ngo_convolution_backward(const float *x, const float *w, const float *dy, float *dx, float *dw,
+                              float *db, float *workspace, size b, size in, size h, size width,
+                              size out, size k);
+size ngo_linear_workspace(size b, size in);
+void ngo_linear_backward(float *w, const float *x, const float *dy, float *dx, float *dw,
+                         float *workspace, size b, size in, size out, const void *then, size from);
+void ngo_half_step(const void *h, size from, float *gradient, size rows, size n, size stride);
+void ngo_pad(float *inside, float *padded, size channels, size h, size width, size b, size p,
+             int to_padded);
+void ngo_squash(float *x, size n, int sigmoid);
+void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid);
 double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
                          size classes, size *correct);
 double ngo_squared_error(const float *y, float *dy, size n, size b);
@@ -31,13 +46,15 @@ void ngo_product(const float *a, const float *b, const float *bias, float *c, si
                  size k, size row, size step);
 
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
-enum { CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE };
+enum {
+    CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, TANH, SIGMOID
+};
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
 typedef struct {
     size kind;
     size in, h, w;         /* channels, height and width of the input; or its features, 1 and 1 */
-    size out, k;           /* output channels or features; the size of the kernel */
+    size out, k;           /* output channels or features; the size of the kernel, or of padding */
     size weight, bias;     /* where they start among the parameters; bias -1: none */
     size drawn, draws;     /* random numbers of a sample: of earlier layers, of this one */
     double keep;           /* dropout's probability of keeping a number */
@@ -50,6 +67,9 @@ typedef struct {
     const float *shades;       /* [channels, 256]: what uint8 inputs stand for; NULL for float inputs */
     const float *grey;         /* [256]: what uint8 targets stand for; NULL for float targets */
     size rows;                 /* of inputs and targets, among which items have samples */
+    const void *then;          /* the half step of each item; NULL: none */
+    float *X;                  /* the parameters of all models */
+    size d;                    /* of one model */
 } chain;
 
 /* One model and one batch. */
@@ -71,13 +91,40 @@ typedef struct {
 /* A thread's memory. */
 typedef struct {
     place *places;
-    float *inputs, *dy, *dx, *scratch;
+    float *inputs, *dy, *dx, *scratch, *gradient;
 } space;
+
+static int is_pooled(const layer *l)
+{
+    return l->kind == CONV_POOL_RELU || l->kind == CONV_POOL;
+}
+
+static int is_convolution(const layer *l)
+{
+    return is_pooled(l) || l->kind == CONVOLUTION;
+}
+
+static int squashes(const layer *l)
+{
+    return l->kind == TANH || l->kind == SIGMOID;
+}
+
+/* Whether layer i takes the place of its input: an elementwise one, but after tanh and the like, whose
+ * backward pass needs their output. */
+static int in_place(const layer *layers, size i)
+{
+    const layer *l = layers + i;
+    return (l->kind == RELU || l->kind == DROPOUT || squashes(l)) && !(i && squashes(l - 1));
+}
 
 static size outputs(const layer *l)
 {
-    if (l->kind == CONV_POOL_RELU)
+    if (is_pooled(l))
         return l->out * ((l->h - l->k + 1) / 2) * ((l->w - l->k + 1) / 2);
+    if (l->kind == CONVOLUTION)
+        return l->out * (l->h - l->k + 1) * (l->w - l->k + 1);
+    if (l->kind == PADDING)
+        return l->in * (l->h + 2 * l->k) * (l->w + 2 * l->k);
     return l->kind == LINEAR || l->kind == GAUSSIAN_CODE ? l->out : l->in * l->h * l->w;
 }
 
@@ -104,14 +151,16 @@ static size lay_out(const chain *c, size b, float *work, space *s)
         place *p = s->places + i;
         size in = l->in * l->h * l->w, out = outputs(l);
         widest = MAX(widest, out);
-        if (l->kind == RELU || l->kind == DROPOUT) { /* in place */
+        if (in_place(c->layers, i)) {
             p->y = i ? s->places[i - 1].y : s->inputs;
             continue;
         }
         p->y = take(&rest, out * b);
         if (l->kind == LINEAR)
-            scratch = MAX(scratch, in * b);
-        if (l->kind == CONV_POOL_RELU) {
+            scratch = MAX(scratch, in * b + ngo_linear_workspace(b, in));
+        if (l->kind == CONVOLUTION)
+            scratch = MAX(scratch, ngo_convolution_workspace(b, l->in, l->h, l->w, l->out, l->k));
+        if (is_pooled(l)) {
             size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
             p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
             scratch = MAX(scratch, MAX(4 * l->out * MAX(512, b), back));
@@ -120,6 +169,7 @@ static size lay_out(const chain *c, size b, float *work, space *s)
     s->dy = take(&rest, widest * b);
     s->dx = take(&rest, widest * b);
     s->scratch = take(&rest, scratch);
+    s->gradient = take(&rest, c->d);
     return rest - work;
 }
 
@@ -195,11 +245,19 @@ static double forward(const chain *c, const item *it, const space *s)
         const float *weight = it->parameters + l->weight;
         const float *bias = l->bias < 0 ? NULL : it->parameters + l->bias;
         size n = outputs(l) * it->b;
-        if (l->kind == CONV_POOL_RELU) {
+        if (i && squashes(l - 1) && (l->kind == RELU || l->kind == DROPOUT || squashes(l)))
+            memcpy(p.y, x, n * sizeof(float));
+        if (is_pooled(l)) {
             ngo_conv_pool_relu(x, weight, bias, p.y, it->gradient ? p.which : NULL,
                                s->scratch, tile_of(it->b), it->b,
-                               l->in, l->h, l->w, l->out, l->k);
-        } else if (l->kind == LINEAR)
+                               l->in, l->h, l->w, l->out, l->k, l->kind == CONV_POOL_RELU);
+        } else if (l->kind == CONVOLUTION)
+            ngo_convolution(x, weight, bias, p.y, it->b, l->in, l->h, l->w, l->out, l->k);
+        else if (l->kind == PADDING)
+            ngo_pad((float *)x, p.y, l->in, l->h, l->w, it->b, l->k, 1);
+        else if (squashes(l))
+            ngo_squash(p.y, n, l->kind == SIGMOID);
+        else if (l->kind == LINEAR)
             ngo_product(weight, x, bias, p.y, l->out, it->b, l->in, l->in, 1);
         else if (l->kind == RELU)
             for (size v = 0; v < n; v++)
@@ -217,41 +275,54 @@ static double forward(const chain *c, const item *it, const space *s)
 static void backward(const chain *c, const item *it, space *s)
 {
     size first = 0; /* the first layer with parameters */
-    while (c->layers[first].kind != CONV_POOL_RELU && c->layers[first].kind != LINEAR)
+    while (!is_convolution(c->layers + first) && c->layers[first].kind != LINEAR)
         first++;
     for (size i = c->count - 1; i >= first; i--) {
         const layer *l = c->layers + i;
         const float *x = i ? s->places[i - 1].y : s->inputs, *y = s->places[i].y;
-        float *dx = i > first ? s->dx : NULL, *dw = it->gradient + l->weight;
-        float *db = l->bias < 0 ? NULL : it->gradient + l->bias;
-        size n = outputs(l) * it->b;
+        float *gradient = c->then ? s->gradient : it->gradient;
+        float *dx = i > first ? s->dx : NULL, *dw = gradient + l->weight;
+        float *db = l->bias < 0 ? NULL : gradient + l->bias;
+        size n = outputs(l) * it->b, from = it->parameters - c->X;
         if (l->kind == RELU) {
             for (size v = 0; v < n; v++)
                 s->dy[v] = y[v] <= 0 ? 0 : s->dy[v];
+            continue;
+        }
+        if (squashes(l)) {
+            ngo_squash_backward(y, s->dy, n, l->kind == SIGMOID);
             continue;
         }
         if (l->kind == DROPOUT) {
             drop(l, it, s->dy, s->scratch);
             continue;
         }
-        if (l->kind == CONV_POOL_RELU) {
+        if (is_pooled(l)) {
             ngo_conv_pool_relu_backward(x, it->parameters + l->weight, s->places[i].which, s->dy, dx,
                                         dw, db, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
         } else if (l->kind == LINEAR) {
             transpose(x, s->scratch, l->in, it->b);
-            ngo_product(s->dy, s->scratch, NULL, dw, l->out, l->in, it->b, it->b, 1);
             for (size o = 0; db && o < l->out; o++) {
                 float sum = 0;
                 for (size v = 0; v < it->b; v++)
                     sum += s->dy[o * it->b + v];
                 db[o] = sum;
             }
-            if (dx)
-                ngo_product(it->parameters + l->weight, s->dy, NULL, dx, l->in, it->b, l->out, 1,
-                            l->in);
-        } else
+            ngo_linear_backward((float *)it->parameters + l->weight, s->scratch, s->dy, dx, dw,
+                                s->scratch + l->in * it->b, it->b, l->in, l->out, c->then,
+                                from + l->weight);
+        } else if (l->kind == CONVOLUTION)
+            ngo_convolution_backward(x, it->parameters + l->weight, s->dy, dx, dw, db, s->scratch, it->b,
+                                     l->in, l->h, l->w, l->out, l->k);
+        else if (l->kind == PADDING)
+            ngo_pad(dx, s->dy, l->in, l->h, l->w, it->b, l->k, 0);
+        else
             ngo_gaussian_code_backward(x, it->noise + l->drawn * it->b, s->dy, s->dx, l->out,
                                        it->b);
+        if (c->then && is_convolution(l))
+            ngo_half_step(c->then, from + l->weight, dw, 1, l->out * l->in * l->k * l->k, 0);
+        if (c->then && db && (is_convolution(l) || l->kind == LINEAR))
+            ngo_half_step(c->then, from + l->bias, db, 1, l->out, 0);
         s->dx = s->dy;
         s->dy = dx;
     }

@@ -10,13 +10,17 @@ import numpy as np
 
 from ngo.common.lazy import torch
 from ngo.common.seeding import torch_stream
+from ngo.native.elementwise import HalfStep
 from ngo.native.threads import DOUBLE, POINTER, SIZE, Map, call, check_tensors
 
 # In the order of their numbers in layer_chain.c.
 LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 
 # The kinds of layers, in the order of their numbers in layer_chain.c.
-LAYERS = ("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code")
+LAYERS = (
+    *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
+    *("conv_pool", "convolution", "padding", "tanh", "sigmoid"),
+)
 
 # Samples of an evaluation that pass all layers together: their numbers stay in a core's cache.
 PIECE = 32
@@ -38,6 +42,9 @@ class _Chain(ctypes.Structure):
         *[(name, SIZE) for name in ("count", "loss", "features", "plane")],
         *[(name, POINTER) for name in ("shades", "grey")],
         ("rows", SIZE),
+        ("then", POINTER),
+        ("X", POINTER),
+        ("d", SIZE),
     ]
 
 
@@ -81,6 +88,7 @@ class Chain:
         noise: torch.Tensor | None = None,
         draw: Callable[[int], object] | None = None,
         models: Sequence[int] | None = None,
+        then: HalfStep | None = None,
     ) -> torch.Tensor:
         """Write the gradient of each model's mean loss to ``G``; the losses ``[n]``.
 
@@ -88,7 +96,8 @@ class Chain:
         batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
         are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
         ``[b, draws]`` of one layer after another; one thread has ``draw(i)`` write them while the
-        others compute. Without ``noise``, dropout is off.
+        others compute. Without ``noise``, dropout is off. Each model takes the half step ``then``
+        with its gradient, and ``G`` is not written.
         """
         count, d = X.shape
         check_tensors((count, d), X=X, G=G)
@@ -107,6 +116,8 @@ class Chain:
             check_tensors((n, b * self.draws), noise=noise)
         losses, _ = self._run(
             n,
+            X,
+            then=then,
             rows=len(inputs),
             shades=shades,
             draw=draw,
@@ -138,6 +149,7 @@ class Chain:
             self._check(*chunk, None)
         losses, correct = self._run(
             n * len(inputs),
+            X,
             parameters=np.repeat(X.data_ptr() + 4 * d * np.arange(n), len(inputs)),
             gradient=0,
             inputs=np.tile([x.data_ptr() for x in inputs], n),
@@ -172,6 +184,8 @@ class Chain:
     def _run(
         self,
         count: int,
+        X: torch.Tensor,
+        then: HalfStep | None = None,
         rows: int = 0,
         shades: torch.Tensor | None = None,
         draw: Callable[[int], object] | None = None,
@@ -194,6 +208,9 @@ class Chain:
             0 if shades is None else shades.data_ptr(),
             self._grey.data_ptr() if self._loss == "negative_elbo" else 0,
             rows,
+            None if then is None else ctypes.addressof(then),
+            X.data_ptr(),
+            X.shape[1],
         )
         batch = int(table[:, -1].max(initial=1))
         if batch > self._batch:

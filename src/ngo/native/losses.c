@@ -1,4 +1,5 @@
-/* Losses, and the codes whose divergence is a part of one: their sum over a batch, and the gradient of their mean over it.
+/* Losses, and the codes whose divergence is a part of one: their sum over a batch, and the gradient of their
+ * mean over it; and activations that need exponentials.
  *
  * The outputs y are [outputs, b]. The gradient goes to dy, which holds the targets before, unless they are
  * classes.
@@ -118,4 +119,24 @@ void ngo_gaussian_code_backward(const float *x, const float *noise, const float 
             dx[log_variance] = (dz[mean] * deviation * noise[v * out + j]
                                 + (deviation * deviation - 1) / b) / 2;
         }
+}
+
+/* tanh, or with `sigmoid` 1 / (1 + e^-x), in place. */
+void ngo_squash(float *x, size n, int sigmoid)
+{
+    for (size v = 0; v < n; v++) {
+        float size_of = x[v] < 0 ? -x[v] : x[v], square = x[v] * x[v];
+        float power = exp_of(sigmoid ? -size_of : -2 * size_of);
+        float large = (1 - power) / (1 + power);
+        float small = x[v] * (1 + square * (-0.333333333f + square * (0.133333333f - square * 0.0539682540f)));
+        float tanh_of = size_of < 0.2f ? small : x[v] < 0 ? -large : large;
+        x[v] = sigmoid ? (x[v] < 0 ? power : 1) / (1 + power) : tanh_of;
+    }
+}
+
+/* Replaces the gradient of an output y by that of the input. */
+void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid)
+{
+    for (size v = 0; v < n; v++)
+        dy[v] *= sigmoid ? y[v] * (1 - y[v]) : 1 - y[v] * y[v];
 }

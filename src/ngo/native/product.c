@@ -17,11 +17,13 @@ enum { ROWS = 8, VECTORS = 2 };
 enum { ROWS = 6, VECTORS = 1 };
 #endif
 
-/* C [m, n] = A B. Row r of A starts at r · row, and its elements are `step` apart. The rows of B are in
- * `groups` of k: row i of group g starts at offsets[g] + i · between. */
+/* C [m, n] = A B, or C += A B with `add`. Row r of A starts at r · row, and its elements are `step` apart.
+ * The rows of B are in `groups` of k: row i of group g starts at offsets[g] + i · between. Rows of C are
+ * `to` apart. */
 typedef struct {
     size m, n, k, row, step, groups, between;
     const size *offsets;
+    size to, add;
 } sizes;
 
 /* A block of `rows` rows and `count` vectors of C, with the bias of each row. */
@@ -33,7 +35,8 @@ typedef struct {
         vector sums[ROWS][VECTORS];                                                                \
         for (int r = 0; r < rows; r++)                                                             \
             for (int j = 0; j < count; j++)                                                        \
-                sums[r][j] = (vector){0} + (bias ? bias[r] : 0);                                   \
+                sums[r][j] = s.add ? *(const vector *)(c + r * s.to + j * lanes)                   \
+                                   : (vector){0} + (bias ? bias[r] : 0);                           \
         for (size g = 0; g < s.groups; g++) {                                                      \
             const float *from = b + s.offsets[g];                                                  \
             for (size i = 0; i < s.k; i++, from += s.between, a += s.step) {                       \
@@ -47,7 +50,7 @@ typedef struct {
         }                                                                                          \
         for (int r = 0; r < rows; r++)                                                             \
             for (int j = 0; j < count; j++)                                                        \
-                *(vector *)(c + r * s.n + j * lanes) = sums[r][j];                                 \
+                *(vector *)(c + r * s.to + j * lanes) = sums[r][j];                                \
     }
 DEFINE_BLOCK(block16, v16)
 DEFINE_BLOCK(block8, v8)
@@ -72,17 +75,18 @@ INLINE void columns(const float *a, const float *b, const float *bias, float *c,
     REST(block1, 1)
 }
 
-/* C = A B + bias, where `bias` [m] may be NULL. Rows are divided into blocks of about equal size. */
+/* C = A B + bias, where `bias` [m] may be NULL; with `add`, C += A B, where n must be a multiple of 16,
+ * since the last vectors of another n overlap. Rows are divided into blocks of about equal size. */
 void ngo_grouped_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
                          size k, size row, size step, size groups, size between,
-                         const size *offsets)
+                         const size *offsets, size to, size add)
 {
-    sizes s = {m, n, k, row, step, groups, between, offsets};
+    sizes s = {m, n, k, row, step, groups, between, offsets, to, add};
     size count;
     for (size r = 0, blocks = (m + ROWS - 1) / ROWS; r < m; r += count, blocks--) {
         count = (m - r + blocks - 1) / blocks;
 #define WITH_ROWS(rows)                                                                            \
-    case rows: columns(a + r * row, b, bias ? bias + r : bias, c + r * n, s, rows); break;
+    case rows: columns(a + r * row, b, bias ? bias + r : bias, c + r * to, s, rows); break;
         switch (count) {
             WITH_ROWS(1)
             WITH_ROWS(2)
@@ -102,7 +106,7 @@ void ngo_grouped_product(const float *a, const float *b, const float *bias, floa
 void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
                  size k, size row, size step)
 {
-    ngo_grouped_product(a, b, bias, c, m, n, k, row, step, 1, n, (size[]){0});
+    ngo_grouped_product(a, b, bias, c, m, n, k, row, step, 1, n, (size[]){0}, n, 0);
 }
 
 #define MIX(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

@@ -115,6 +115,10 @@ class CohortStepper(Stepper):
             self.population.average()
             self._exchange.restore()
 
+    @property
+    def _number(self) -> int:
+        return self.t % self._every if self._restarts else self.t
+
     def take(self, *given: Any, **more: Any) -> None:
         """The method's update, in which steps are counted from the start of the round."""
         if self._restarts:

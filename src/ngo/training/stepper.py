@@ -31,7 +31,8 @@ from ngo.gossip.exchange import Failures, Network, unchanged
 from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.gossip.mixing_matrix import MixingMatrix, by_shares
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
-from ngo.gossip.step import Step
+from ngo.gossip.step import Step, adapt_then_combine
+from ngo.native.elementwise import HalfStep
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
 from ngo.training.learning_problem import Problem, check_memory
@@ -39,6 +40,9 @@ from ngo.training.spec import FIELDS, RunSpec
 from verdicts.registry import UserError
 
 log = logging.getLogger("ngo")
+
+# The backends that take half steps.
+HALF_STEPS = ("compiled", "threads", "loop")
 
 # What a network counts.
 COUNTS = ("exchanges", "messages", "bytes_sent")
@@ -93,6 +97,7 @@ class Stepper:
         self.honest = sum(i < spec.honest for i in local)  # workers in this process
         self.matrices: dict[str, torch.Tensor] = {}  # the method's own
         self.warned = False  # whether a warning has been logged
+        self._taken: HalfStep | None = None  # what the workers took with their gradients
         self._spec, self._fields = spec, DeclaredFields(spec)
         self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
         self._graphs = torch_stream(spec.seed, "graphs")
@@ -168,7 +173,25 @@ class Stepper:
         Those of absent workers have no effect.
         """
         with self.absences():
-            return self.population.gradients(self.batches)
+            self._taken = self._half_step()
+            return self.population.gradients(self.batches, self._taken)
+
+    @property
+    def _number(self) -> int:
+        """The number of the next step, as the method sees it."""
+        return self.t
+
+    def _half_step(self) -> HalfStep | None:
+        """That of the next step, if each worker may take it as soon as it has its gradient."""
+        population, method = self.population, self._method
+        ordered = self._spec.order in (None, adapt_then_combine.__name__)
+        if not (method.descends and self._rule.chain and ordered) or self._spec.absence:
+            return None
+        if self._number == 0 or population.backend not in HALF_STEPS or population.X.is_cuda:
+            return None
+        given = population.X, population.G, self.network, self.matrices
+        chains = lambda step: HalfStep.of(step.half_step(), step.G)  # noqa: E731
+        return Stepper.take(self, *given, t=self.t, number=self._number, update=chains)
 
     @contextmanager
     def absences(self) -> Iterator[None]:
@@ -184,6 +207,7 @@ class Stepper:
         self.network.set_matrix(self.next_matrix())
         with unchanged(self._absent_rows, X, *matrices.values()) as keep:
             self.take(X, self.population.G, self.network, matrices, keep)
+        self._taken = None
 
     def next_matrix(self) -> MixingMatrix | None:
         """Begin the update of the next step: its mixing matrix, None for a centralized method."""
@@ -206,11 +230,12 @@ class Stepper:
         created: Callable[[torch.Tensor], None] = lambda matrix: None,
         t: int | None = None,
         number: Any = None,
-    ) -> None:
+        update: Callable[[Step], Any] | None = None,
+    ) -> Any:
         """The method's update of ``X`` in step ``t``, by default that which ``next_matrix`` began.
 
         ``matrices`` are the method's own; ``created`` is called with each new one. The method sees
-        ``number`` in the place of ``t``, if it is given.
+        ``number`` in the place of ``t``, if it is given. Another ``update`` may see the step.
         """
         t = self.t - 1 if t is None else t
         if self._mixing is None:  # the method reaches the server alone
@@ -237,8 +262,9 @@ class Stepper:
             warn=self._warn,
             samples=self.batches.places if self.stackable else None,
             shares=shares,
+            descended=self._taken is not None,
         )
-        self._method.update(step)
+        return (update or self._method.update)(step)
 
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import torch
 from ngo.common.registries import ORDERS
@@ -10,16 +12,19 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.step import Step
 
+# Methods that begin with the half step of each worker, which several runs may take as one.
+ALONE: dict[str, Any] = {"joint": True, "descends": True}
+
 
 @method(
     "gossip",
     fields=("topology", "gamma", "gamma_decay", "order", "objective"),
     asynchronous=True,
-    joint=True,
+    **ALONE,
     **LINEAR,
     **ONE_EXCHANGE,
 )
-@method("ngo", fields=(*WEIGHED, "order"), asynchronous=True, joint=True, **ONE_EXCHANGE)
+@method("ngo", fields=(*WEIGHED, "order"), asynchronous=True, **ALONE, **ONE_EXCHANGE)
 def gossip(step: Step) -> None:
     """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
@@ -35,7 +40,7 @@ def gossip(step: Step) -> None:
     "dsgd",
     fields=("topology", "objective"),
     asynchronous=True,
-    joint=True,
+    **ALONE,
     **WHOLE_AVERAGES,
     **ONE_EXCHANGE,
 )
@@ -53,7 +58,7 @@ def dsgd(step: Step) -> None:
     "local_sgd",
     fields=(*WEIGHED, "participants", "local_steps"),
     asynchronous=True,
-    joint=True,
+    **ALONE,
     delay=0,
 )
 def local_sgd(step: Step) -> None:

@@ -55,6 +55,7 @@ MOMENTA.add("pulled", True)
     fields=("local_steps", "objective", "participants"),
     options={**RULE, **RATES},
     joint=True,
+    descends=True,
 )
 def diloco(step: Step) -> None:
     """DiLoCo (Douillard et al. 2023): an outer step along the mean drift of all workers.
