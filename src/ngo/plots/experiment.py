@@ -177,7 +177,7 @@ def _draw_rows(shown: Picture, figure: Any) -> list[Axes]:
     for text, (_, line) in zip(axes[0].get_yticklabels(), rows, strict=True):
         text.set(**{"color": shown.looks[line].colour} if line else {"weight": "bold"})
     if shown.width == "page":
-        facts = table(of).set_index(["setting", "case"]).iloc[:, RESULTS:]
+        facts = table(of).sort_index().set_index(["setting", "case"]).iloc[:, RESULTS:]
         chosen = [*of.ends["chosen"][of.ends["value"] == of.score]]
         facts = facts[chosen].reindex(pd.MultiIndex.from_tuples(rows)).fillna("")
         facts = facts.loc[:, (facts != "").any()].rename(columns="  {}".format)
@@ -302,4 +302,4 @@ def table(shown: Plan) -> pd.DataFrame:
     if ends["diverged"].any():
         of_all = " of " + (ends["seeds"] + ends["diverged"]).map(str)
         columns["diverged"] = (ends["diverged"].map(str) + of_all).where(ends["diverged"] > 0, "")
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns).loc[ends.sort_values([*ROW, *shown.tuned], kind="stable").index]
