@@ -6,6 +6,7 @@ import gc
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from ngo.common.devices import deterministic
-from ngo.common.registries import MODELS, REGISTRIES
+from ngo.common.registries import MODELS, REGISTRIES, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.data.dataset import Dataset, Source
 from ngo.models.layers import ConvPoolReLU2d, Dropout
@@ -227,6 +228,30 @@ def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
         elif dropout:
             layers.append(nn.Dropout2d() if layer.channels else nn.Dropout())
     return nn.Sequential(*layers)
+
+
+def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> Step:
+    """A step of n models, one after another, in plain PyTorch; their batches are on the device."""
+    entry, task = MODELS[model], TASKS[MODELS[model].task]
+    if entry.task == "classification" and model != "resnet18":
+        build = partial(plain_model, model)
+    else:
+        build = partial(entry.build, torch_stream(0, "dropout", None, device))
+    modules = [build().to(device) for _ in range(n)]
+    optimizers = [torch.optim.SGD(module.parameters(), lr=0.001) for module in modules]
+    if compiled:
+        modules = [torch.compile(module, mode="reduce-overhead") for module in modules]
+    images = torch.randint(256, (n, b, *entry.input_shape), device=device, dtype=torch.uint8)
+    targets = images if entry.task == "vae" else torch.randint(10, (n, b), device=device)
+    inputs = images / 255
+
+    def step() -> None:
+        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
+            optimizer.zero_grad()
+            task.loss(module(x), y).mean().backward()
+            optimizer.step()
+
+    return step
 
 
 LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10))
