@@ -102,10 +102,20 @@ def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, T
     task = TASKS[name]
     whole = {name: _reset_first(function) for name, function in named.items()}
     score = score and _reset_first(score)
-    task = replace(task, loss=loss or task.loss, score=score or task.score, scores=whole)
+    if loss is not None and not (data.classes and is_cross_entropy(loss)):
+        task = replace(task, loss=loss)
+    task = replace(task, score=score or task.score, scores=whole)
     if not data.train_inputs.is_floating_point():
         task = replace(task, batch=lambda data, inputs, targets: (inputs, targets))
     return name, task
+
+
+def is_cross_entropy(loss: Any) -> bool:
+    """Whether a user's loss is torch's cross entropy as it is, for which there are fast ways."""
+    if type(loss) is not nn.CrossEntropyLoss:
+        return loss is nn.functional.cross_entropy
+    plain = loss.weight is None and loss.ignore_index == -100 and not loss.label_smoothing
+    return plain and loss.reduction != "sum"
 
 
 def _reset_first(function: Any) -> Loss:
