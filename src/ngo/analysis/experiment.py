@@ -19,8 +19,9 @@ from verdicts.table import need
 
 #: The fields of a setting. A field that is owned by one of them belongs to it, too.
 LENGTH = ("epochs", "eval_every")
+DATA = ("dataset", "model", "task", "partition")
 SETTING = (
-    *("dataset", "model", "task", "partition", "workers", "participants", "objective", "holdout"),
+    *(*DATA, "workers", "participants", "objective", "holdout"),
     *("augmentation", "attack", "clock", "speed", "links", "churn", "precision", "backend"),
     *("batch_size", "short_share", "eval_images", "eval_workers", *LENGTH),
 )
@@ -92,6 +93,9 @@ def plan(metrics: pd.DataFrame) -> Plan:
     runs["chosen"] = runs.index.isin(at_best(runs, tuned, ROW, by, by, best).index)
     runs["front"] = runs.index.isin(at_best(runs, others, along_x, by, by, best).index)
 
+    by_number = [name for name in panel if FIELDS[name].kind in (int, float)]
+    if by_number:  # the order of panels
+        runs = runs.loc[metrics.sort_values(by_number, kind="stable").index]
     last, costs = final(runs), [name for name in COSTS if name in runs]
     ends = points(last, [*ROW, *tuned, "chosen", "front"], [score, "V", "workers", *costs]).assign(
         edge=False
@@ -109,13 +113,18 @@ def parts(metrics: pd.DataFrame) -> tuple[str | None, list[str], list[str], list
     """The axis, and the fields that are tuned, that make panels, and that make lines."""
     fields = telling_fields(metrics)
     rates = [name for name in fields if _is_rate(name)]
-    words = cases(metrics, [name for name in fields if FIELDS[name].kind not in (int, float)])
+    words = cases(metrics, [name for name in fields if name not in rates])
     counts = {name: metrics[name].groupby(words).nunique().max() for name in rates}
     tuned = [name for name in rates if counts[name] >= VALUES]
     x = max(tuned, key=lambda name: (counts[name], name == "lr"), default=None)
     left = [name for name in fields if name not in tuned]
     line = [name for name in left if not _of_setting(name)]
     panel = [name for name in left if name not in line and metrics[name].nunique() > 1]
+    settings = cases(metrics, panel)
+    fixed = {name for name in rates if metrics[name].groupby(settings).nunique().max() < 2}
+    line = [name for name in line if name not in fixed]  # by the setting
+    if not {*panel} & {*DATA} and cases(metrics, line).groupby(settings).nunique().max() == 1:
+        panel, line = [], [*panel, *line]  # rows of one panel
     second = [name for name in tuned if name != x and counts[name] <= SPLIT]
     if second and cases(metrics, line).nunique() == 1:
         tuned.remove(second[0])

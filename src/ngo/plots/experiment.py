@@ -73,7 +73,7 @@ def picture(shown: Plan, width: str = "page") -> Picture:
     _, across, _ = WIDTHS[one_of("width", width, WIDTHS)]
     ends = shown.ends[shown.ends["chosen"] & (shown.ends["value"] == shown.score)]
     ranked = ends.sort_values("mean", ascending=shown.score == "loss", kind="stable")
-    names = list(ends["panel"].unique())
+    names = list(shown.ends["panel"].unique())
     panels = [("tuned", name) for name in names if shown.x]
     for kind in (shown.score, "V")[:across]:
         drawn = shown.course[(shown.course["value"] == kind) & (shown.course["mean"] > 0)]
@@ -264,12 +264,19 @@ def notes(shown: Picture, runs: pd.DataFrame) -> list[str]:
     log = of.score == "loss" or bool((of.ends["mean"][of.ends["value"] == "V"] > 0).any())
     by = "held-out accuracy" if of.by == "holdout_accuracy" else "what is shown"
     lines = ends[ends["chosen"]].groupby("panel").size().max()
+    names = " ".join(word for row in shown.rows for word in row)
+    more = [
+        f"{_words(name)} ({runs[name].min():g} to {runs[name].max():g})"
+        for name in {*SYMBOLS} & {*runs} - {*of.tuned}
+        if runs[name].nunique() > 1 and f"{name} = " not in names
+    ]
     tuned, numbers = "tuned" in kinds, any(look.label != x for x, look in shown.looks.items())
     told = {
         "The end of training, the best first.": True,
         f"Each at its best {' and '.join(map(_words, of.tuned))}, by {by}.": of.tuned,
         "Differences are to the reference, paired by seed.": len(of.differences),
         "Workers: the mean of their own models.": shown.width == "page",
+        f"Rows also differ in {' and '.join(sorted(more))}.": more,
         "Rings: chosen.": tuned,
         "Dashed: the last value that was tried.": tuned and ends["edge"][ends["chosen"]].any(),
         "Pale: other values of what else is tuned.": tuned and not ends["front"].all(),
