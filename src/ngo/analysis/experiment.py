@@ -93,9 +93,6 @@ def plan(metrics: pd.DataFrame) -> Plan:
     runs["chosen"] = runs.index.isin(at_best(runs, tuned, ROW, by, by, best).index)
     runs["front"] = runs.index.isin(at_best(runs, others, along_x, by, by, best).index)
 
-    by_number = [name for name in panel if FIELDS[name].kind in (int, float)]
-    if by_number:  # the order of panels
-        runs = runs.loc[metrics.sort_values(by_number, kind="stable").index]
     last, costs = final(runs), [name for name in COSTS if name in runs]
     ends = points(last, [*ROW, *tuned, "chosen", "front"], [score, "V", "workers", *costs]).assign(
         edge=False

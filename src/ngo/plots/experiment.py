@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +74,7 @@ def picture(shown: Plan, width: str = "page") -> Picture:
     _, across, _ = WIDTHS[one_of("width", width, WIDTHS)]
     ends = shown.ends[shown.ends["chosen"] & (shown.ends["value"] == shown.score)]
     ranked = ends.sort_values("mean", ascending=shown.score == "loss", kind="stable")
-    names = list(shown.ends["panel"].unique())
+    names = sorted(shown.ends["panel"].unique(), key=in_order)
     panels = [("tuned", name) for name in names if shown.x]
     for kind in (shown.score, "V")[:across]:
         drawn = shown.course[(shown.course["value"] == kind) & (shown.course["mean"] > 0)]
@@ -185,6 +186,11 @@ def _draw_rows(shown: Picture, figure: Any) -> list[Axes]:
         for y, text in enumerate(facts.to_string(index=False).split("\n"), -1):
             axes[-1].text(1.05, y, text, **where, color="0.4" if y < 0 else "black")
     return axes
+
+
+def in_order(name: str) -> str:
+    """What names are sorted by: numbers in them by their size."""
+    return re.sub(r"\d+(\.\d+)?", lambda number: f"{float(number[0]):020.9f}", name)
 
 
 def _words(name: str) -> str:
@@ -309,4 +315,5 @@ def table(shown: Plan) -> pd.DataFrame:
     if ends["diverged"].any():
         of_all = " of " + (ends["seeds"] + ends["diverged"]).map(str)
         columns["diverged"] = (ends["diverged"].map(str) + of_all).where(ends["diverged"] > 0, "")
-    return pd.DataFrame(columns).loc[ends.sort_values([*ROW, *shown.tuned], kind="stable").index]
+    keys = ends.assign(**{name: ends[name].map(in_order) for name in ROW})
+    return pd.DataFrame(columns).loc[keys.sort_values([*ROW, *shown.tuned], kind="stable").index]
