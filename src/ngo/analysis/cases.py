@@ -32,12 +32,12 @@ FIRST = ("method", *CELL[:3])
 WORDS = {"ngo": "NGO", "d2": "D²", "dsgd": "DSGD", "mnist": "MNIST", "cifar10": "CIFAR-10"}
 
 
-def cases(metrics: pd.DataFrame, fields: Iterable[str]) -> pd.Series:
-    """A name for the case of each row: the values of those of ``fields`` that tell runs apart.
+def cases(metrics: pd.DataFrame, fields: Iterable[str] | None = None) -> pd.Series:
+    """A name for the case of each row: the values of ``fields`` (all) that tell runs apart.
 
     A field that tells no more runs apart than those before it is left out. Empty where none does.
     """
-    known = [*fields]
+    known = telling_fields(metrics) if fields is None else [*fields]
     values = metrics[known].astype(object).where(metrics[known].notna(), "").map(str)
     chosen: list[str] = []
     count = 1
