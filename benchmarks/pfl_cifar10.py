@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import torch
-from common import options, show
+from common import options, random_data, show
 from fedavg import accuracy, one_round
 from models import simple_cnn, spent
 
@@ -39,14 +39,18 @@ def initial() -> torch.nn.Module:
 def main() -> None:
     """Print samples a second, then accuracy by round, the loop's as far as it is timed."""
     args = options(__doc__)
-    data = load("cifar10", Path(os.environ.get("NGO_DATA", "data")))
+    users, cohort = (20, 2) if args.quick else (USERS, COHORT)
+    if args.quick:
+        data = random_data("cifar10", (3, 32, 32), (users * SAMPLES, 100), "cpu")
+    else:
+        data = load("cifar10", Path(os.environ.get("NGO_DATA", "data")))
     train = data.normalised(data.train_inputs), data.train_targets
     test = data.normalised(data.test_inputs), data.test_targets
-    parts = list(np.random.default_rng(0).permutation(USERS * SAMPLES).reshape(USERS, -1))
+    parts = list(np.random.default_rng(0).permutation(users * SAMPLES).reshape(users, -1))
     rounds, timed = (3, 3) if args.quick else (150, 30)
     server, taken, rows = initial(), defaultdict[str, list[float]](list), list[dict]()
-    orders = [torch_stream(0, "batches", i) for i in range(USERS)]
-    plain, steps, passes = copy.deepcopy(server), SAMPLES // B, rounds * COHORT / USERS
+    orders = [torch_stream(0, "batches", i) for i in range(users)]
+    plain, steps, passes = copy.deepcopy(server), SAMPLES // B, rounds * cohort / users
     start: list[float] = []
 
     def on_step(state: ngo.RunState) -> None:
@@ -67,11 +71,11 @@ def main() -> None:
         start[:] = [time.process_time()]
 
     ngo.fit(
-        *(server, train, test), partition=parts, workers=USERS, participants=COHORT, lr=LR,
+        *(server, train, test), partition=parts, workers=users, participants=cohort, lr=LR,
         method="diloco", outer_lr=1, outer_momentum=0, local_steps=steps, batch_size=B, threads=1,
         epochs=passes, eval_every=passes, eval_workers=1, progress=False, on_step=on_step,
     )  # fmt: skip
-    found = {way: COHORT * SAMPLES / statistics.median(each) for way, each in taken.items()}
+    found = {way: cohort * SAMPLES / statistics.median(each) for way, each in taken.items()}
     show([{"way": way, "samples a second": found[way], "of loop's": found[way] / found["loop"]}
           for way in found])  # fmt: skip
     show(rows)
