@@ -40,7 +40,7 @@ COSTS = ("bytes_sent", "virtual_seconds")
 TIMES, APART = ("bytes_sent", "step"), 1.1
 
 #: Columns that a table needs.
-NEEDED = ("run", "seed", "step", "method", "diverged", "V", *TIMES)
+NEEDED = ("run", "seed", "step", "method", "diverged", "V")
 
 #: The columns that name a row of the picture.
 ROW = ["panel", "line"]
@@ -71,14 +71,17 @@ def plan(metrics: pd.DataFrame) -> Plan:
 
     Raises a UserError for an absent column, and for two runs of a seed that differ in no field.
     """
-    need(metrics, [*NEEDED, "consensus_accuracy", "workers_accuracy_mean"], "plot: ")
+    need(metrics, [*NEEDED, "consensus_accuracy"], "plot: ")
     metrics = metrics.reset_index(drop=True)  # tables that were concatenated repeat an index
     score = "loss" if metrics["consensus_accuracy"].isna().all() else "accuracy"
     x, tuned, panel, line = parts(metrics)
     names = cases(metrics, line)
     alone = metrics["method"].map(worded)
     runs = scores(metrics).assign(panel=cases(metrics, panel), line=names.where(names != "", alone))
-    runs["workers"] = metrics[f"workers_{score}_mean"] * (100 if score == "accuracy" else 1)
+    more = [name for name in COSTS if name in runs]
+    if (own := f"workers_{score}_mean") in metrics:
+        more = ["workers", *more]
+        runs["workers"] = metrics[own] * (100 if score == "accuracy" else 1)
     left = runs[~runs["diverged"].groupby(runs["run"]).transform("any")]
     held = (
         score == "accuracy"
@@ -93,10 +96,8 @@ def plan(metrics: pd.DataFrame) -> Plan:
     runs["chosen"] = runs.index.isin(at_best(runs, tuned, ROW, by, by, best).index)
     runs["front"] = runs.index.isin(at_best(runs, others, along_x, by, by, best).index)
 
-    last, costs = final(runs), [name for name in COSTS if name in runs]
-    ends = points(last, [*ROW, *tuned, "chosen", "front"], [score, "V", "workers", *costs]).assign(
-        edge=False
-    )
+    last = final(runs)
+    ends = points(last, [*ROW, *tuned, "chosen", "front"], [score, "V", *more]).assign(edge=False)
     if x is not None:
         low, high = (ends.groupby(ROW)[x].transform(end) for end in ("min", "max"))
         ends["edge"] = (low < high) & ((ends[x] == low) | (ends[x] == high))
@@ -142,9 +143,9 @@ def _time(last: pd.DataFrame) -> str:
     """Virtual time; or what lines have more or less of at their ends; or epochs."""
     if "virtual_seconds" in last and last["virtual_seconds"].notna().all():
         return "virtual_seconds"
-    totals = last.groupby(ROW)[[*TIMES]].mean()
+    totals = last.groupby(ROW)[[name for name in TIMES if name in last]].mean()
     apart = (totals.min() > 0) & (APART * totals.min() < totals.max())
-    return next((name for name in TIMES if apart[name]), "epoch")
+    return next((name for name in totals if apart[name]), "epoch")
 
 
 def _differences(last: pd.DataFrame, score: str) -> pd.DataFrame:

@@ -266,7 +266,7 @@ def _draw_course(shown: Picture, axis: Axes, kind: str, panel: str) -> None:
 def notes(shown: Picture, runs: pd.DataFrame) -> list[str]:
     """What the caption says of this picture and its ``runs``; a sentence only where it is true."""
     of, kinds = shown.plan, {kind for kind, _ in shown.panels}
-    ends = of.ends[of.ends["value"] == of.score]
+    own, ends = {*of.ends["value"]}, of.ends[of.ends["value"] == of.score]
     log = of.score == "loss" or bool((of.ends["mean"][of.ends["value"] == "V"] > 0).any())
     by = "held-out accuracy" if of.by == "holdout_accuracy" else "what is shown"
     lines = ends[ends["chosen"]].groupby("panel").size().max()
@@ -281,7 +281,7 @@ def notes(shown: Picture, runs: pd.DataFrame) -> list[str]:
         "The end of training, the best first.": True,
         f"Each at its best {' and '.join(map(_words, of.tuned))}, by {by}.": of.tuned,
         "Differences are to the reference, paired by seed.": len(of.differences),
-        "Workers: the mean of their own models.": shown.width == "page",
+        "Workers: the mean of their own models.": shown.width == "page" and "workers" in own,
         f"Rows also differ in {' and '.join(sorted(more))}.": more,
         "Rings: chosen.": tuned,
         "Dashed: the last value that was tried.": tuned and ends["edge"][ends["chosen"]].any(),
