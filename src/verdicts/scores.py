@@ -207,7 +207,9 @@ def sides(
     """
     named = [*over, *(name for where in wheres for name in where)]
     if (meant := meant_as_seed(rows, [*named, value])) is not None:
-        raise UserError(f"there is no column 'seed'. Did you mean {meant!r}? Rename it to 'seed'.")
+        how = "" if rows[meant].dtype.kind in "iuf" else ", with whole numbers"
+        hint = f"Did you mean {meant!r}? Rename it to 'seed'{how}."
+        raise UserError(f"there is no column 'seed'. {hint}")
     if paired or over:
         need(rows, ["seed"])
     rows = marked(rows, value)

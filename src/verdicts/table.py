@@ -145,16 +145,20 @@ UNITS = ("participant", "subject", "patient", "respondent", "animal")
 def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | None:
     """The column that may be meant as the seed, of a table without one; None if none may.
 
-    Such as ``random_seed``, ``sead`` or ``subject``, not ``speed``. It has whole numbers, and is
-    not ``named``.
+    Such as ``random_seed``, ``sead`` or ``subject``, not ``speed``. It has whole numbers, or names
+    of ``UNITS`` with numbers, such as P01, and is not ``named``.
     """
     for name in map(str, rows if "seed" not in rows else ()):
         word = name.strip().lower()
         is_short = word[:1] == "s" and len(word) <= 4  # not speed, and not used
-        near = "seed" in word or word.removesuffix("_id") in UNITS
-        near = near or bool(is_short and nearest(word, ["seed"], cutoff=0.75))
+        unit = word.removesuffix("_id") in UNITS
+        near = unit or "seed" in word or (is_short and nearest(word, ["seed"], cutoff=0.75))
         values = rows[name].dropna() if near and name not in [*named] else pd.Series(dtype=object)
-        if values.dtype.kind in "iuf" and len(values) and (values % 1 == 0).all():
+        if values.dtype.kind in "iuf":
+            like = values % 1 == 0
+        else:
+            like = values.astype(str).str.contains(r"\d") & unit
+        if len(like) and like.all():
             return name
     return None
 

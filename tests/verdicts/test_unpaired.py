@@ -77,12 +77,16 @@ def test_sides_without_a_common_seed_are_unpaired(tmp_path, seeds):
     assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
 
 
-@pytest.mark.parametrize(
-    ("name", "verdict"), [("sead", "not run"), ("subject_id", "not run"), ("speed", "holds")]
-)
-def test_a_column_that_may_be_the_seed_does_not_unpair_sides(tmp_path, name, verdict):
-    row = judged(tmp_path, scores(A, B, **{name: range(9)}))
-    assert (row.verdict, repr(name) in row.reason) == (verdict, verdict == "not run")
+@pytest.mark.parametrize("values", [range(9), [f"P{k:02}" for k in range(9)]])
+@pytest.mark.parametrize("name", ["sead", "subject_id", "animal", "speed"])
+def test_a_column_that_may_be_the_seed_does_not_unpair_sides(tmp_path, name, values):
+    meant = name != "speed" and (name != "sead" or values == range(9))
+    row = judged(tmp_path, scores(A, B, **{name: values}))
+    assert (row.verdict, repr(name) in row.reason) == ("not run" if meant else "holds", meant)
+
+
+def test_kinds_of_animals_are_no_seeds(tmp_path):
+    assert judged(tmp_path, scores(A, B, animal=["cat", "dog", "rat"] * 3)).verdict == "holds"
 
 
 def test_common_seeds_are_paired_unless_the_claim_names_a_test(tmp_path):

@@ -10,7 +10,7 @@ import yaml
 
 from verdicts.registry import UserError
 from verdicts.run_values import last_evaluations, worst_of
-from verdicts.table import read_table
+from verdicts.table import meant_as_seed, read_table
 
 #: Columns that are no setting and no result.
 RESERVED = ("run", "seed", "step", "diverged", "started")
@@ -27,7 +27,8 @@ def draft(path: Path, out: Path) -> str:
     table has none of them.
     """
     rows = last_evaluations(read_table(path))
-    columns = [c for c in map(str, rows) if c not in RESERVED and not c.startswith("universe")]
+    no_side = (*RESERVED, meant_as_seed(rows))
+    columns = [c for c in map(str, rows) if c not in no_side and not c.startswith("universe")]
     numbers = [name for name in columns if rows[name].dtype.kind in "iuf" and rows[name].any()]
     settings = [name for name in columns if 2 <= rows[name].nunique() <= MOST_VALUES]
     texts = [name for name in settings if name not in numbers]
