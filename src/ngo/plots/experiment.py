@@ -60,7 +60,7 @@ class Picture:
     panels: list[tuple[str, str]]
     width: str
     across: int
-    #: The style of each line. Its label stands at its curve: a number, if names are long.
+    #: The style of each line. Its label stands at its curve: a number, if names are long there.
     looks: dict[str, style.Style]
     #: What does not fit, in sentences.
     left_out: list[str]
@@ -94,7 +94,7 @@ def picture(shown: Plan, width: str = "page") -> Picture:
     left_out = [f"Rows between the best and the worst, not shown: {between}."] * (between > 0)
     left_out += [f"Panels not shown: {len(panels) - fit}."] * (len(panels) > fit)
     looks = style.styles(shown.ends["line"])
-    if max(map(len, looks)) > SHORT:
+    if len(shown.course) and max(map(len, looks)) > SHORT:
         order = dict.fromkeys(line for _, line in rows if line)
         looks |= {line: looks[line].named(f"{k}") for k, line in enumerate(order, 1)}
     return Picture(shown, rows, panels[:fit], width, across, looks, left_out)
