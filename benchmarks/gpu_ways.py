@@ -47,6 +47,13 @@ def captured(step, generators=()):
     return graph.replay
 
 
+def hows(args, step, generators=()):
+    """How a step may be taken, eagerly and on a card as a graph: what makes each."""
+    yield "eager", lambda: step
+    if args.cuda:
+        yield "graph", partial(captured, step, generators)
+
+
 def measured(args, make, size=0):
     """Milliseconds of a step and of the host; GB a second of ``size`` bytes; memory."""
     seconds, host = timed(make(), args)
@@ -63,11 +70,8 @@ def launches(args):
             x.fill_(1)
 
     for count in (1, 200, 500):
-        for way in ("eager", "graph"):
-            step = partial(fills, count)
-            make = partial(captured, step) if way == "graph" else lambda step=step: step
-            if args.cuda or way == "eager":
-                yield {"kernels": count, "way": way}, partial(measured, args, make)
+        for way, make in hows(args, partial(fills, count)):
+            yield {"kernels": count, "way": way}, partial(measured, args, make)
 
 
 def workers_of(args, model, precision="float32", backend="loop"):
@@ -106,7 +110,8 @@ def forked(args, model, precision, count):
 
 def inductor(args, model, mode):
     """``torch.compile`` of vmap, without random layers, within a graph of ours."""
-    them, (inputs, targets) = (pair := workers_of(args, model))[0], pair[1].all()
+    them, batches = workers_of(args, model)
+    inputs, targets = batches.all()
     module, (rows,) = them.modules[0].eval(), them.views_of(them.X)
 
     def loss(models, x, y):
@@ -196,9 +201,8 @@ def dropout(args):
 
     ways = {"a stream a worker": partial(drawn, masks), "all of 64 steps": partial(drawn, ahead)}
     for way, step in {**ways, "from counters": counted}.items():
-        for how in ("eager", "graph")[: 1 + args.cuda]:
-            made = partial(captured, step, streams) if how == "graph" else lambda step=step: step
-            yield {"way": way, "how": how}, partial(measured, args, made)
+        for how, make in hows(args, step, streams):
+            yield {"way": way, "how": how}, partial(measured, args, make)
 
 
 def update(args):

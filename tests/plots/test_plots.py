@@ -91,7 +91,7 @@ def test_a_table_names_the_data_set_of_the_papers_numbers(tmp_path, monkeypatch)
         told = {"out": tmp_path / "tier", "runs": runs, "reference": "paper.csv", **given}
         plots.save("table", runs, printed=runs.astype(str), caption="Of one seed. ", **told)
         caption = (tmp_path / "tier/tables/table.md").read_text()
-        paper = captions.spoken(given.get("stands_for", "cifar10"))
+        paper = captions.worded(given.get("stands_for", "cifar10"))
         told = "Of one seed. Tier tier; data: digits, in place of the paper's"
         assert caption.startswith(f"{told} {paper}")
 

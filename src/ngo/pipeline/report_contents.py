@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
 
+from ngo.analysis.cases import worded
 from ngo.analysis.table_files import started
 from ngo.common.registries import PARTITIONS
 from ngo.pipeline import candidates, printed_numbers
@@ -17,7 +18,6 @@ from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import CLAIMS, RUNS, archived_name, tidy_table, tier_folder
 from ngo.pipeline.plan import Plan, plan
-from ngo.plots.captions import spoken
 from ngo.report import contents
 from ngo.report.findings import findings
 from ngo.training.run_folder import RECORD
@@ -102,7 +102,7 @@ def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str,
         values = {dict(asked.arguments.get(side) or {}).get(field)}  # type: ignore[call-overload]
     elif name == "data":
         halves = [(PARTITIONS[run.partition].by_label, run.dataset) for run in runs]
-        values = {f"{'non-' * by}iid {spoken(data)}" for by, data in halves}
+        values = {f"{'non-' * by}iid {worded(data)}" for by, data in halves}
     known = sorted(value for value in values if isinstance(value, int | float | str))
     if not known or (len(known) > 1 and isinstance(known[0], str)):
         raise UserError(f"findings: {claim!r} has no {name!r} that is one value.")

@@ -5,23 +5,16 @@ from __future__ import annotations
 import pandas as pd
 
 import ngo.training.evaluation  # noqa: F401 (the names of its columns are no fields)
+from ngo.analysis.cases import worded
 from ngo.common.registries import DATASETS
 from ngo.training.spec import EVALUATED, NONLINEAR, fields_in
 from verdicts.statistics import FEWEST
-
-#: The names of data sets in sentences.
-DATA_SETS = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
 
 INTERVALS = "Intervals: 95 %, Student t over seeds"
 MEANS = f"Means over seeds; no intervals below {FEWEST} seeds"
 GEOMETRIC = "; log axes: geometric means"
 OF_LOGARITHM = " and intervals of the mean log"
 ONE_MODEL = "Centralized learning has one model, V = 0."
-
-
-def spoken(dataset: str) -> str:
-    """A data set in words: ``MNIST``."""
-    return DATA_SETS.get(dataset, dataset.replace("_", " "))
 
 
 def about(runs: pd.DataFrame) -> list[str]:
@@ -50,13 +43,13 @@ def made_by(tier: str, runs: pd.DataFrame, paper: str | None = None) -> str:
     """
     names = []
     for name, group in runs.groupby("dataset", sort=True):
-        source, words = DATASETS[name], spoken(name)
+        source, words = DATASETS[name], worded(name)
         used = group["train_samples"].max() if "train_samples" in group else source.train_samples
         if used < source.train_samples:
             words = f"{words} ({used:,.0f} of its {source.train_samples:,} training images)"
         original = source.stands_in_for if paper is None else paper
         if original and original != group["dataset"].iloc[0]:
-            words = f"{words}, in place of the paper's {spoken(original)}"
+            words = f"{words}, in place of the paper's {worded(original)}"
         names.append(words)
     data = f"data: {'; '.join(names)}"
     counts = _seed_counts(runs)
@@ -155,6 +148,6 @@ def classes(runs: pd.DataFrame) -> str:
     for name, group in runs.groupby("dataset", sort=True):
         covered, total = group["classes_covered"], DATASETS[name].classes
         if total and covered.min() < total:
-            share = f"{span(covered)} of {spoken(name)}'s {total} classes"
+            share = f"{span(covered)} of {worded(name)}'s {total} classes"
             sentences.append(f"The workers' samples cover {share}.")
     return " ".join(sentences)

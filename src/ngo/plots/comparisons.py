@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from ngo import plots
 from ngo.analysis.best_in_rounds import LINEAR
 from ngo.analysis.best_in_training import TUNED
+from ngo.analysis.cases import worded
 from ngo.analysis.comparisons import ACCURACY, CRITERIA, KEYS, best_settings
 from ngo.plots import captions
 from ngo.plots.curves import in_rows
@@ -176,7 +177,7 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
         _draw_values(pair[0], cases, names, mixers, "accuracy")
         _draw_values(pair[1], cases[cases["mixer"] != LINEAR], names, mixers, "gain")
         pair[1].axvline(0, color="0.6", lw=1)
-        pair[0].set(xlabel="test accuracy (%)", title=f"{captions.spoken(dataset)}, {partition}")
+        pair[0].set(xlabel="test accuracy (%)", title=f"{worded(dataset)}, {partition}")
         pair[1].set(
             xlabel="← worse    gain over linear gossip (points)    better →",
             yticklabels=[],

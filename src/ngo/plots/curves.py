@@ -320,10 +320,10 @@ def scatter(
         axis.text(0.5, 0.99, text, transform=axis.transAxes, ha="center", va="top")
 
 
-def clipped(values: pd.Series, fence: float = FENCE) -> pd.Series:
+def clipped(values: pd.Series) -> pd.Series:
     """``values``, with those beyond Tukey's inner fences, 1.5 interquartile ranges, at these."""
     low, high = values.quantile([0.25, 0.75])
-    return values.clip(low - fence * (high - low), high + fence * (high - low))
+    return values.clip(low - FENCE * (high - low), high + FENCE * (high - low))
 
 
 # Consensus without learning: the workers' states, and V, by round.
