@@ -171,6 +171,18 @@ def test_ctrl_c_keeps_what_is_finished(cores, tmp_path):
     assert whole.frame.equals(compared(**how | {"out": None}).frame)
 
 
+def test_ctrl_c_in_a_fork_is_not_lost():
+    press = [os.getpid()]  # a callback of a fork stays for the life of the process
+
+    def callback():
+        while press:
+            os.kill(press.pop(), signal.SIGINT)
+
+    os.register_at_fork(after_in_parent=callback)
+    with pytest.raises(ngo.Interrupted, match=r"interrupted after 0 of 4 runs"):
+        compared(seeds=2, cores=2)
+
+
 def test_what_ends_a_process_and_errors_are_told():
     def kill(outputs, targets):
         if len(targets) == 4:  # a batch of gossip

@@ -9,14 +9,15 @@ import sys
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -384,6 +385,23 @@ def _told(case: str, point: Point, points: Sequence[Point]) -> list[str]:
     return lines
 
 
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """A block at whose end a Ctrl-C comes: raised in the callbacks of a fork, it would be lost."""
+    pressed: list[int] = []
+    before, main = signal.getsignal(signal.SIGINT), current_thread() is main_thread()
+    if not (main and callable(before)):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    for number in pressed[:1]:
+        signal.raise_signal(number)
+
+
 def _results(
     jobs: Sequence[Job], work: Callable[[Job], Answer], count: int
 ) -> Generator[tuple[Job, Answer]]:
@@ -402,7 +420,7 @@ def _results(
                 here, there = context.Pipe(duplex=False)
                 given = work, (job := waiting.popleft()), there
                 process = context.Process(target=_answer, args=given, daemon=True)
-                with ALONE, tqdm.get_lock():  # which the child could wait for without end
+                with ALONE, tqdm.get_lock(), _ctrl_c_later():  # the child could wait for a lock
                     process.start()
                 there.close()
                 running[here] = job, process
