@@ -20,6 +20,7 @@ from ngo.common.fields import registers
 from ngo.common.lazy import Tensor, torch
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.models.task import Batch, over_tensors
+from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.native.layer_chain import Chain
 from ngo.native.threads import Map, call, in_order
@@ -171,7 +172,7 @@ def in_float32(outputs: Any) -> Any:
 @contextmanager
 def restored(workers: Workers) -> Iterator[None]:
     """Restore parameters, buffers and random streams at the end of the block."""
-    matrices = workers.X, workers.buffers, workers.counts
+    matrices = workers.X, workers.buffers, workers.counts, workers.noise
     state = [rows.clone() for rows in matrices]
     streams = [generator.get_state() for generator in workers.generators]
     try:
@@ -353,9 +354,13 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             copies = {name: buffer[0].clone() for name, buffer in buffers.items()}
             with torch.no_grad(), recorded(module, draws[shape]):
                 functional_call(module, copies, (inputs[0].clone(),))
-        noise = tuple(
-            torch.stack([draw(workers.generators[i]) for i in chosen]) for draw in draws[shape]
-        )
+        if workers.noise.numel():
+            streams = CardStreams(workers.noise, rows)
+            noise = tuple(draw(streams) for draw in draws[shape])
+        else:
+            noise = tuple(
+                torch.stack([draw(workers.generators[i]) for i in chosen]) for draw in draws[shape]
+            )
         # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
         local = {name: buffer[rows].contiguous() for name, buffer in buffers.items()}
         models = {name: parameter[rows] for name, parameter in parameters.items()}

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.native.build import available
+from ngo.native.card_streams import CardStreams
 from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu, conv_pool_relu_backward
 
 
@@ -110,14 +111,17 @@ def to_batch_last(x: torch.Tensor) -> torch.Tensor:
     return x.movedim(0, -1).contiguous()
 
 
-# Draws a tensor from a generator.
-Sample = Callable[[torch.Generator], torch.Tensor]
+# A worker's random stream: on a GPU, those of a population's workers are drawn together.
+Stream = torch.Generator | CardStreams
+
+# Draws a tensor from a generator, or one for each of some streams on a GPU.
+Sample = Callable[[Stream], torch.Tensor]
 
 # Where a random layer has its numbers from: the generator and what draws them → the numbers.
-Source = Callable[[torch.Generator, Sample], torch.Tensor]
+Source = Callable[[Stream, Sample], torch.Tensor]
 
 
-def draw(generator: torch.Generator, sample: Sample) -> torch.Tensor:
+def draw(generator: Stream, sample: Sample) -> torch.Tensor:
     """Draw from the generator."""
     return sample(generator)
 
@@ -131,7 +135,7 @@ class RandomLayer(nn.Module):
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
-        self.generator = generator
+        self.generator: Stream = generator
         self.source: Source = draw
 
 
@@ -152,7 +156,9 @@ class Dropout(RandomLayer):
         keep = 1 - self.probability
         shape = (*x.shape[:2], *[1] * (x.dim() - 2)) if self.channels else x.shape
 
-        def mask(generator: torch.Generator) -> torch.Tensor:
+        def mask(generator: Stream) -> torch.Tensor:
+            if isinstance(generator, CardStreams):
+                return ((generator.uniform(shape) < keep) * (1 / keep)).to(x.dtype)
             empty = torch.empty(shape, dtype=x.dtype, device=generator.device)
             return empty.bernoulli_(keep, generator=generator).div_(keep)
 
@@ -191,7 +197,9 @@ class VAE(RandomLayer):
         """Logits of one random code per image of ``x``; the codes' mean and log-variance."""
         mean, log_variance = self.encode(x)
 
-        def noise(generator: torch.Generator) -> torch.Tensor:
+        def noise(generator: Stream) -> torch.Tensor:
+            if isinstance(generator, CardStreams):
+                return generator.normal(mean.shape).to(mean.dtype)
             return torch.randn(
                 mean.shape, generator=generator, dtype=mean.dtype, device=generator.device
             )
@@ -226,7 +234,7 @@ def recorded(module: nn.Module, samples: list[Sample]) -> Iterator[None]:
     The workers' generators do not advance.
     """
 
-    def record(generator: torch.Generator, sample: Sample) -> torch.Tensor:
+    def record(generator: Stream, sample: Sample) -> torch.Tensor:
         samples.append(sample)
         return sample(torch.Generator(generator.device))
 

@@ -27,7 +27,7 @@ COLUMNS = 1024  # of one program: 8 for each thread of Triton's 4 warps
 
 @cache
 def available(device: torch.device) -> bool:
-    """Whether the kernel works on this GPU. The first call tries a tiny step.
+    """Whether Triton's kernels work on this GPU. The first call tries a tiny step.
 
     Triton needs a C compiler, Python's headers and the driver's library, and looks for them at its
     first launch. A failure is logged as one warning.
@@ -38,7 +38,7 @@ def available(device: torch.device) -> bool:
     try:  # each of two workers receives from the other
         gossip_step(X, (places, 1 - places[:2], X[:, 0]), 0.1, 0.9, X, X).cpu()
     except Exception as error:  # Triton's own, a compiler's, the driver's
-        LOG.warning("gossip: Triton's kernel fails, torch replaces it: %s", in_a_line(error))
+        LOG.warning("Triton's kernels fail, torch replaces them: %s", in_a_line(error))
         return False
     return True
 

@@ -16,6 +16,7 @@ import torch
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.step import Step
+from ngo.native.card_streams import CardStreams, card_stream
 from ngo.native.threads import Map
 from ngo.training.batches import BatchStream
 from ngo.training.checkpoint import State
@@ -83,9 +84,14 @@ class CohortStepper(Stepper):
         self.batches.put_back()
         before, now = self.workers, self._drawn(self.t // self._every)
         self._seat(now)
-        rows = {"dropout": self.population.generators, "augmentation": self.batches.changes}
-        for name, drew in self._drew.items():
-            new = partial(torch_stream, self._run.seed, name, device=rows[name][0].device)
+        rows: dict[str, Any] = {"dropout": self.population.generators}
+        rows["augmentation"] = self.batches.changes
+        if self.population.noise.numel():
+            rows["noise"] = CardStreams(self.population.noise)
+        for name in rows:
+            drew = self._drew.setdefault(name, {})
+            make: Any = card_stream if isinstance(rows[name], CardStreams) else torch_stream
+            new = partial(make, self._run.seed, name, device=rows[name][0].device)
             for i, row in zip(before, rows[name], strict=True):
                 if not torch.equal(state := row.get_state(), new(i).get_state()):
                     drew[i] = state
