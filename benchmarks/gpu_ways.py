@@ -25,7 +25,7 @@ from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.models.layers import ConvPoolReLU2d, replayed
-from ngo.native import triton_gossip
+from ngo.native import triton_kernels
 
 #: Models, with their numbers of workers and the batch of one.
 SIZES = {"mnist_cnn": (100, 32), "cifar10_cnn": (100, 16), "mnist_vae": (100, 32)}
@@ -222,7 +222,7 @@ def update(args):
 
 def gossip(args, make, size, way):
     """A way's time; a program of Triton's takes 1,024 columns, or 256."""
-    with mock.patch.object(triton_gossip, "COLUMNS", 256 if way == "256 columns" else 1024):
+    with mock.patch.object(triton_kernels, "COLUMNS", 256 if way == "256 columns" else 1024):
         return measured(args, make, size)
 
 

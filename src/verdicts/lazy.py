@@ -4,7 +4,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-
 loaded = cache(import_module)  # an attribute is asked for in each step of a run
 
 

@@ -1,7 +1,7 @@
 """Code paths of a GPU without one: on a stand-in, and on the device ``meta``."""
 
 from contextlib import nullcontext
-from importlib import import_module
+from copy import deepcopy
 from types import SimpleNamespace
 
 import pytest
@@ -9,15 +9,19 @@ import torch
 from conftest import batch
 from runs import defaults, without_clock
 from stand_in import Card, Generator, OnCard, on_host
+from torch import nn
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.engine.backends import agrees
+from ngo.engine import backends
+from ngo.engine.backends import Stacked, agrees
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.native import build, elementwise, threads, triton_gossip
+from ngo.models.layers import ConvPoolReLU2d, convolved_by_patches
+from ngo.models.model import Model
+from ngo.native import build, elementwise, threads, triton_kernels
 from ngo.native.card_streams import CardStreams
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import Lockstep
@@ -41,9 +45,9 @@ def card(monkeypatch):
     for name, part in card.cuda().items():
         monkeypatch.setattr(torch.cuda, name, part)
     monkeypatch.setattr(torch, "Generator", Generator)
-    triton_gossip.available.cache_clear()
+    triton_kernels.available.cache_clear()
     yield card
-    triton_gossip.available.cache_clear()
+    triton_kernels.available.cache_clear()
 
 
 @pytest.mark.parametrize("model", ["mnist_cnn", "mnist_vae", "cifar10_vae"])
@@ -135,14 +139,14 @@ def test_the_triton_kernel_compiles(capability, monkeypatch, tmp_path):
         "n": "i32",
     }
     types |= {"n": "i32", "d": "i32", "starts": "*i64", "senders": "*i64", "COLUMNS": "constexpr"}
-    step, constants = triton_gossip._step, {"COLUMNS": triton_gossip.COLUMNS}
+    step, constants = triton_kernels._step, {"COLUMNS": triton_kernels.COLUMNS}
     source = triton.compiler.ASTSource(step, types, constants)
     target = triton.backends.compiler.GPUTarget("cuda", capability, 32)
     code = triton.compile(source, target=target).asm
     assert f".target sm_{capability}" in code["ptx"]
     assert code["cubin"].startswith(b"\x7fELF")
     draw, types = (
-        import_module("ngo.native.triton_streams")._draw,
+        triton_kernels._draw,
         {"out": "*fp32", "state": "*i64", "n": "i32"},
     )
     source = triton.compiler.ASTSource(
@@ -159,8 +163,8 @@ class Failing:
 
 
 def test_torchs_step_replaces_a_triton_kernel_that_fails(card, monkeypatch, caplog):
-    monkeypatch.setattr(triton_gossip, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
-    monkeypatch.setattr(triton_gossip, "_step", Failing(), raising=False)
+    monkeypatch.setattr(triton_kernels, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+    monkeypatch.setattr(triton_kernels, "_step", Failing(), raising=False)
     W = mixing_matrix(ring(4))
     X = torch.randn(4, 5, generator=torch_stream(0, "X"))
     with card:
@@ -240,3 +244,53 @@ def test_dropout_and_augmentation_on_a_gpu_draw_there_and_resume(card, trainings
         assert rows(ours) == [pytest.approx(row, nan_ok=True, rel=1e-4) for row in rows(theirs)]
         assert torch.equal(on_host(ours.population.noise), on_host(theirs.population.noise))
         assert torch.equal(*(on_host(x.stepper.batches.changes.state) for x in (ours, theirs)))
+
+
+def test_padded_and_strided_convolutions_on_a_gpu_go_by_patches(card, monkeypatch):
+    """Of any module, where vmap trains it; else, and afterwards, they are torch's."""
+    layers = [nn.Conv2d(1, 3, 3, stride=2, padding=1, bias=False), nn.ReLU()]
+    layers += [nn.Conv2d(3, 4, 3, padding="same"), nn.Conv2d(4, 4, 2, groups=2), nn.Flatten()]
+    module = nn.Sequential(*layers, nn.Linear(36, 10))
+    model = Model(lambda _: deepcopy(module), (1, 8, 8), "classification")
+    taken, patches = [], convolved_by_patches
+    with card:
+        population = Population(model, 2, seed=0, device="cuda:1", backend="vmap")
+        inputs = torch.randn(2, 3, 1, 8, 8, generator=torch_stream(0, "test"))
+        targets = torch.arange(6).view(2, 3)
+        given = Stacked(inputs.to("cuda:1"), targets.to("cuda:1"))
+        monkeypatch.setattr(ConvPoolReLU2d, "patches", False)
+        population.gradients(given)
+        expected = on_host(population.G)
+        monkeypatch.setattr(ConvPoolReLU2d, "patches", True)
+        monkeypatch.setattr(
+            "ngo.models.layers.convolved_by_patches",
+            lambda *how: taken.append(how[3:]) or patches(*how),
+        )
+        population.move(*population.rows())
+        population.gradients(given)
+    assert set(taken) == {((2, 2), (1, 1))}
+    assert torch.allclose(on_host(population.G), expected, atol=1e-6)
+    assert not any("forward" in vars(layer) for layer in population.modules[0])
+
+
+@pytest.mark.parametrize("fast", ["graphs", "vmap"])
+def test_auto_takes_the_faster_backend_for_the_workers_of_one_run(card, monkeypatch, fast):
+    seconds = iter([1, 2] if fast == "graphs" else [2, 1])
+    measure = backends._seconds
+
+    def timed(*how):
+        assert measure(*how) > 0
+        return next(seconds)
+
+    monkeypatch.setattr(backends, "_seconds", timed)
+    with card:
+        population, alone = (
+            Population("mnist_cnn", 2, seed=0, device="cuda:1", backend=name)
+            for name in ("auto", fast)
+        )
+        for x in (population, alone):
+            x.gradients(batch("mnist_cnn", 2, device="cuda:1"))
+    assert population.backend == fast
+    assert next(seconds, None) is None
+    assert torch.equal(on_host(population.G), on_host(alone.G))
+    assert torch.equal(on_host(population.noise), on_host(alone.noise))

@@ -9,11 +9,11 @@ import torch
 from running import finished, start
 
 from ngo.data.augmentation import PADDING, draw_windows
-from ngo.native.card_streams import HASH, STEP, CardStreams, card_stream
+from ngo.native.card_streams import HASH, STEP, CardStreams
 
 DRAWN = """
 import sys, torch
-from ngo.native.triton_streams import uniform
+from ngo.native.triton_kernels import uniform
 
 torch.save([uniform(*draw) for draw in torch.load(sys.argv[1])], sys.argv[1])
 """
@@ -53,12 +53,11 @@ def test_each_stream_goes_on_where_its_last_draw_ended():
     assert first.shape == (4, 2, 5)
     assert torch.equal(first.flatten(1), torch.stack(expected)[:, :10])
     assert torch.equal(rest, torch.stack([expected[2][10:], expected[0][10:]]))
-    one = card_stream(0, "noise", 2, "cpu")
+    one = CardStreams(CardStreams.of(0, "noise", [2], "cpu").state[0])
     assert torch.equal(one.uniform((40,)), expected[2])
     assert one.get_state() == streams.state[2]
-    last = next(iter(streams))
-    last.set_state(CardStreams.of(0, "noise", [2], "cpu").state[0])
-    assert torch.equal(streams[[0]].uniform((40,))[0], expected[2])
+    streams[[3, 1]].set_state(CardStreams.of(0, "noise", [2, 0], "cpu").state)
+    assert torch.equal(streams[[3, 1]].uniform((40,))[0], expected[2])
 
 
 def test_joined_streams_are_those_of_their_parts():
@@ -89,7 +88,7 @@ def test_numbers_are_uniform_normal_and_independent():
 def test_windows_of_many_workers_have_all_places_equally_often():
     b, sides = 3000, 2 * PADDING + 1
     places, flipped = draw_windows(b, CardStreams.of(0, "augmentation", range(3), "cpu"))
-    own = draw_windows(b, card_stream(0, "augmentation", 1, "cpu"))
+    own = draw_windows(b, CardStreams.of(0, "augmentation", [1], "cpu"))
     assert torch.equal(places[:, b : 2 * b], own[0])
     assert torch.equal(flipped[b : 2 * b], own[1])
     assert places.shape == (2, 3 * b)

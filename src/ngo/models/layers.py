@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
@@ -33,18 +35,14 @@ class ConvPoolReLU2d(nn.Conv2d):
 
     # Whether the kernels may be used: not under vmap, which supports only torch's operations.
     compiled = True
-    # Whether vmap trains on a GPU by products with patches, instead of a grouped convolution.
+    # Whether vmap trains all convolutions on a GPU by products with patches, which are not grouped.
     patches = True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """``[b, in, h, w]`` to ``[b, out, (h − k + 1) // 2, (w − k + 1) // 2]``."""
         if self._can_use_kernels(x):
             return _ConvPoolReLU.apply(x, self.weight, self.bias)
-        trained = self.patches and self.training and not self.compiled and x.is_cuda
-        if trained and kernels_fit(self, x.shape[1:]):
-            y = convolved_by_patches(x, self.weight, self.bias)  # type: ignore[arg-type]
-        else:
-            y = super().forward(x)
+        y = super().forward(x) if self.compiled else convolved(self, x)
         return F.relu(F.max_pool2d(y, 2))
 
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
@@ -58,16 +56,37 @@ class ConvPoolReLU2d(nn.Conv2d):
         )
 
 
-def convolved_by_patches(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """``conv2d`` as a product with all k × k patches of the images.
+def convolved(layer: nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
+    """The layer's convolution; in training on a GPU by patches.
+
+    Dilation, groups, and padding ``same`` or with other numbers than 0 have none.
+    """
+    padding: Any = (0, 0) if layer.padding == "valid" else layer.padding
+    plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
+    trained = ConvPoolReLU2d.patches and layer.training and x.is_cuda and x.dim() == 4
+    if not (trained and plain) or padding == "same":
+        return nn.Conv2d.forward(layer, x)
+    return convolved_by_patches(x, layer.weight, layer.bias, layer.stride, padding)
+
+
+def convolved_by_patches(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int] = (1, 1),
+    padding: Sequence[int] = (0, 0),
+) -> torch.Tensor:
+    """``conv2d`` as a product with all patches of the images.
 
     Under vmap over weights, that is a batched product, where conv2d becomes a grouped convolution,
     which takes many times longer on a GPU (pytorch/pytorch issues 70954 and 73764).
     """
-    k, x = weight.shape[-1], x.movedim(1, -1)
+    x = F.pad(x, [padding[1]] * 2 + [padding[0]] * 2).movedim(1, -1)
     for dim in (1, 2):  # rows, then columns
+        k = weight.shape[dim + 1]
+        every = (*[slice(None)] * dim, slice(None, None, stride[dim - 1]))
         size = x.shape[dim] - k + 1
-        x = torch.cat([x.narrow(dim, i, size) for i in range(k)], -1)
+        x = torch.cat([x.narrow(dim, i, size)[every] for i in range(k)], -1)
     return F.linear(x, weight.permute(0, 3, 2, 1).flatten(1), bias).movedim(-1, 1)
 
 
@@ -266,3 +285,7 @@ def _draw_from(module: nn.Module, source: Source) -> None:
             layer.source = source
         elif isinstance(layer, ConvPoolReLU2d):
             layer.compiled = source is draw
+        elif type(layer) is nn.Conv2d and source is draw:
+            vars(layer).pop("forward", None)
+        elif type(layer) is nn.Conv2d:
+            vars(layer)["forward"] = partial(convolved, layer)

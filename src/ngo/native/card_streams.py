@@ -8,7 +8,7 @@ graph can draw them. Source: Steele, Lea and Flood 2014.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ngo.common.lazy import Tensor, torch
@@ -42,12 +42,9 @@ class CardStreams:
             part.state = state
         return cls(whole)
 
-    def __getitem__(self, rows: Sequence[int] | int) -> CardStreams:
-        """Those of some rows, or that of one."""
-        return CardStreams(self.state, rows if isinstance(rows, int) else list(rows))
-
-    def __iter__(self) -> Iterator[CardStreams]:
-        return map(self.__getitem__, range(len(self.state)))
+    def __getitem__(self, rows: Sequence[int]) -> CardStreams:
+        """Those of some rows."""
+        return CardStreams(self.state, list(rows))
 
     @property
     def device(self) -> torch.device:
@@ -75,22 +72,15 @@ class CardStreams:
 
     def _drawn(self, state: Tensor, count: int) -> Tensor:
         if state.is_cuda:
-            from ngo.native import triton_gossip  # imports Triton
+            from ngo.native import triton_kernels  # imports Triton
 
-            if triton_gossip.available(self.device):
-                from ngo.native.triton_streams import uniform
-
-                return uniform(state, count)
+            if triton_kernels.available(self.device):
+                return triton_kernels.uniform(state, count)
         places = torch.arange(1, count + 1, device=self.device)
         z = state[..., None] + places * _signed(STEP)
         for shift, factor in HASH:
             z = (z ^ (z >> shift & (1 << 64 - shift) - 1)) * _signed(factor)
         return (z >> 41 & 2**23 - 1).float().add_(0.5).mul_(2.0**-23)
-
-
-def card_stream(seed: int, name: str, worker: int, device: object) -> CardStreams:
-    """The stream (seed, name, worker)."""
-    return CardStreams.of(seed, name, [worker], device)[0]
 
 
 def _signed(number: int) -> int:

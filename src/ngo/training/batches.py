@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,9 @@ class Batches:
         """Those of several runs on one data set, from the same streams, one run after another."""
         first = members[0]
         streams = [stream for member in members for stream in member.streams]
-        changes: Any = [stream for member in members for stream in member.changes]
-        if isinstance(first.changes, CardStreams):
-            changes = CardStreams.joined([member.changes for member in members])
+        changes: Any = [member.changes for member in members]
+        card = isinstance(first.changes, CardStreams)
+        changes = CardStreams.joined(changes) if card else list(chain.from_iterable(changes))
         return cls(first.task, first.data, streams, first.augment, changes, members)
 
     def rows(self) -> Rows:
