@@ -27,7 +27,7 @@ class CardStreams:
 
     def __init__(self, state: Tensor, rows: Any = ...) -> None:
         """Those of some ``rows`` of ``state``, by default all."""
-        self.state, self._rows = state, rows
+        self.state, self._rows, self.device = state, rows, state.device
 
     @classmethod
     def of(cls, seed: int, name: str, workers: Iterable[int], device: object) -> CardStreams:
@@ -45,11 +45,6 @@ class CardStreams:
     def __getitem__(self, rows: Sequence[int]) -> CardStreams:
         """Those of some rows."""
         return CardStreams(self.state, list(rows))
-
-    @property
-    def device(self) -> torch.device:
-        """Where numbers are drawn."""
-        return self.state.device
 
     def get_state(self) -> Tensor:
         """A copy of the states."""
