@@ -124,13 +124,13 @@ def test_words_of_other_frameworks_are_told_what_they_are_here():
         assert line.endswith("(docs/how_to/from_other_frameworks.md).")
         assert "Did you mean" not in line
     page = (REPOSITORY / "docs/how_to/from_other_frameworks.md").read_text("utf-8").lower()
-    for words, told in fields._ELSEWHERE.items():
-        spellings = {word.replace("_", by) for word in words.split() for by in "_- "}
-        assert any(spelling in page for spelling in spellings)
+    for told in {*fields.words("elsewhere").values()}:
+        alike = [word for word, same in fields.words("elsewhere").items() if same == told]
+        assert any(word.replace("_", by) in page for word in alike for by in "_- ")
         named = re.findall(r"\w+", told)
         assert any(name in METHODS or name in FIELDS for name in named), told
     taken = {*FIELDS, *METHODS}  # an entry of that name would hide the sentence
-    assert not taken & {*fields.ELSEWHERE}
+    assert not taken & {*fields.words("elsewhere")}
 
 
 def test_usual_words_are_known():

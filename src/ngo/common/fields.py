@@ -222,66 +222,25 @@ def as_number(value: object, allowed: Callable[[float], bool]) -> str:
     return f" It was read as text: write {text}." if allowed(number) else ""
 
 
-#: Usual words for the fields of a run.
-USUAL = {
-    "lr": ("learning_rate", "eta", "step_size", "stepsize", "client_lr"),
-    "gamma": ("consensus_rate", "step_size", "stepsize"),
-    "beta": ("alpha", "dirichlet_alpha"),  # of a Dirichlet distribution
-    "workers": ("n_workers", "num_workers", "n_nodes", "num_nodes", "n_clients", "num_clients"),
-    "outer_lr": ("server_lr",),
-    "outer_momentum": ("server_momentum",),
-    "participants": ("clients_per_round", "n_participants", "num_participants", "cohort_size"),
-    "epochs": ("n_epochs", "num_epochs"),
-    "method": ("algorithm",),
-    "local_rule": ("optimizer",),
-    "topology": ("network",),
-    "seed": ("random_state",),
-    "train": ("data", "train_data"),
-    "test": ("val", "validation", "test_data"),
-    "score": ("metric", "metrics"),
-    "on_evaluation": ("callback", "callbacks", "logger", "early_stopping", "patience"),
-}
+@cache
+def words(kind: str) -> Mapping[str, Any]:
+    """Words of other frameworks: ``usual`` ones by field, or what is ``elsewhere``, by the word."""
+    import yaml
 
-
-_SERVER = "diloco, with its outer_rule, outer_lr and outer_momentum"
-_FEDAVG = "outer_lr=1, outer_momentum=0 (a server), or local_sgd with topology='complete'"
-
-#: Words of other frameworks, and what they are here. No field or entry has a name like them.
-_ELSEWHERE = {
-    "fedavg": f"Here it is diloco with {_FEDAVG}; local_steps is the length of a round",
-    "clients": "Here it is workers",
-    "fedsgd": "Here it is centralized",
-    "fedavgm": f"Here it is {_SERVER}",
-    "fedadam fedyogi fedadagrad fedopt": f"It is not there; nearest is {_SERVER}",
-    "fedprox feddyn fednova scaffold": "It is not there; nearest on a graph: gradient_tracking",
-    "d_psgd dpsgd gossip_sgd dgd": "Here it is dsgd",
-    "sgp stochastic_gradient_push": "Here it is push_sum",
-    "gt dsgt": "Here it is gradient_tracking",
-    "rounds num_rounds n_rounds": "Here it is epochs; a round is local_steps steps",
-    "local_epochs num_local_epochs": "Here it is local_steps: epochs · samples / batch_size",
-    "fraction fraction_fit participation clients_per_round": (
-        "Here it is participants, a number of workers"
-    ),
-    "slowmo": f"It is not there, but in examples/plugins; nearest is {_SERVER}",
-    "fedper fedrep fedbn": "It is not there; a method of your own can send a part of the model",
-    "max_norm clip_norm grad_clip": "It is not there; a local_rule of your own can clip",
-    "non_iid pathological": "Here it is shards with shards=2n, or dirichlet with beta",
-    "fully_connected": "Here it is topology='complete'",
-    "server": "A server is no topology here, but a method: diloco",
-}
-ELSEWHERE = {word: told for words, told in _ELSEWHERE.items() for word in words.split()}
+    given = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text("utf-8"))[kind]
+    return {word: told for key, told in given.items() for word in key.split()}
 
 
 def elsewhere(name: object) -> str:
     """A sentence about a word of other frameworks that no name here is like; else empty."""
-    told = ELSEWHERE.get(str(name).lower().replace("-", "_"))
+    told = words("elsewhere").get(str(name).lower().replace("-", "_"))
     return f" {told} (docs/how_to/from_other_frameworks.md)." if told else ""
 
 
 def usual(name: object, known: Collection[str]) -> list[str]:
     """The fields among the ``known`` that a usual word may mean."""
     word = str(name).lower().replace("-", "_")
-    return [field for field, words in USUAL.items() if word in words and field in known]
+    return [field for field, its in words("usual").items() if word in its and field in known]
 
 
 def meant(name: object, known: Collection[str]) -> str:
