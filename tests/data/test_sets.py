@@ -23,7 +23,6 @@ from ngo.common.registries import DATASETS
 from ngo.data import download, loading
 from ngo.data.partition import sample_owners
 from ngo.data.sets import synthetic, tinyimagenet
-from ngo.data.sets.cifar import CIFAR10, CIFAR100
 from ngo.data.sets.digits import digits_table
 from ngo.data.sets.mnist import read_idx
 from ngo.training.spec_checks import resolve
@@ -32,14 +31,14 @@ from verdicts.registry import UserError
 TEXT = {"dataset": "markov_text", "model": "gpt_char", "task": "next_character"}
 
 
-def tiny_cifar(tmp_path, monkeypatch, name, files, key, count, train_samples):
+def tiny_cifar(tmp_path, monkeypatch, name, key, count, train_samples):
     """Replace the data set ``name``: each file has ``count`` images, and labels under ``key``.
 
     Returns the data root, and the images and labels by file.
     """
     rng = np.random.default_rng(0)
     contents, sums = {}, {}
-    for file in files:
+    for file in DATASETS[name].files:
         images = rng.integers(0, 256, (count, 3072), dtype=np.uint8)
         labels = rng.integers(0, DATASETS[name].classes, count).tolist()
         contents[file.split("/")[1]] = images, labels
@@ -95,7 +94,7 @@ def smallest_losses(text, dialects, dialect_distance) -> tuple[float, float]:
 
 def test_batches_of_cifar_are_stacked_in_order_and_labels_are_the_fine_ones(tmp_path, monkeypatch):
     """CIFAR-10's, with two images per batch."""
-    root, batches = tiny_cifar(tmp_path, monkeypatch, "cifar10", CIFAR10, b"labels", 2, 10)
+    root, batches = tiny_cifar(tmp_path, monkeypatch, "cifar10", b"labels", 2, 10)
     data = loading.load("cifar10", root)
     train = [batches[f"data_batch_{i}"] for i in range(1, 6)]
     assert data.train_targets.tolist() == [label for _, labels in train for label in labels]
@@ -108,7 +107,7 @@ def test_batches_of_cifar_are_stacked_in_order_and_labels_are_the_fine_ones(tmp_
     labels = loading.train_labels("cifar10", root)
     assert labels.dtype == np.int64
     assert labels.tolist() == data.train_targets.tolist()
-    root, files = tiny_cifar(tmp_path, monkeypatch, "cifar100", CIFAR100, b"fine_labels", 4, 4)
+    root, files = tiny_cifar(tmp_path, monkeypatch, "cifar100", b"fine_labels", 4, 4)
     data = loading.load("cifar100", root)
     assert data.train_targets.tolist() == files["train"][1]
     assert data.test_targets.tolist() == files["test"][1]

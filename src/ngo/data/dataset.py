@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,21 @@ class Arrays:
     train_targets: np.ndarray
     test_inputs: np.ndarray
     test_targets: np.ndarray
+
+
+@cache
+def checksums() -> Mapping[str, tuple[str, ...]]:
+    """The md5 sums of the releases' files by name, from ``sets/releases.md5`` (of ``md5sum``).
+
+    A second sum is that of the compressed file, NAME.gz.
+    """
+    sums: dict[str, tuple[str, ...]] = {}
+    for line in (Path(__file__).parent / "sets/releases.md5").read_text("utf-8").splitlines():
+        md5, name = line.split()
+        plain = name.removesuffix(".gz")
+        name = plain if plain in sums else name
+        sums[name] = (*sums.get(name, ()), md5)
+    return sums
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from ngo.common.files import atomic_file, read_limited
-from ngo.data.dataset import Arrays, Download, dataset
+from ngo.data.dataset import Arrays, Download, checksums, dataset
 from ngo.data.loading import read_arrays
 from verdicts.files import regular_file
 from verdicts.registry import UserError, in_a_line
@@ -103,7 +103,7 @@ def missing_images(root: Path) -> str | None:
     classes=CLASSES,
     folder=FOLDER,
     note=missing_images,
-    downloads=(Download(URL, "90528d7ca1a48142e341f4ef8d21d0de"),),
+    downloads=(Download(URL, *checksums()["tiny-imagenet-200.zip"]),),
 )
 def read_tinyimagenet(root: Path) -> Arrays:
     """The images, kept as arrays in a file next to the folder until an image changes."""
