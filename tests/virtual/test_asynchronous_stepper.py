@@ -211,20 +211,6 @@ def test_equal_speeds_without_latency_are_the_run_without_time(digits, fields):
     assert [row.virtual_seconds for row in timed[0]] == [row.step for row in timed[0]]
 
 
-@pytest.mark.parametrize("reads", [True, False])
-def test_steps_of_several_numbers_are_taken_at_once_unless_their_number_is_read(digits, reads):
-    """Momentum does not read it, and Adam does. Both equal steps that are taken one by one."""
-    rule = {"local_rule": "adam", "lr": 0.001} if reads else {"local_rule": "momentum"}
-    spec = digits_run(**RANDOM, **rule, workers=6)
-    steppers = [AsynchronousStepper(spec, make_problem(spec, digits), [15]) for _ in range(2)]
-    steppers[1]._by_number = True
-    for stepper in steppers:
-        while stepper.t < 15:
-            stepper.advance()
-    assert steppers[0]._by_number == reads
-    assert torch.allclose(*(each.population.X for each in steppers), atol=1e-6)
-
-
 def test_evaluations_follow_the_samples_of_all_workers_on_any_threads(digits):
     spec = digits_run(**RANDOM, slow_workers=1, slow_factor=8.0, joules_step=2.0, joules_byte=1e-6)
     rows, _ = trained(spec, digits)

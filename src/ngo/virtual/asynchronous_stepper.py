@@ -6,10 +6,10 @@ import gc
 from bisect import bisect_right
 from collections.abc import Iterable
 from contextlib import ExitStack
-from typing import Any, NoReturn
+from typing import Any
 
 from ngo.common.lazy import Tensor, np, torch
-from ngo.common.registries import CONSTANT, METHODS
+from ngo.common.registries import METHODS
 from ngo.gossip.exchange import Network, Pulls, check_rows
 from ngo.gossip.gossip_step import mix
 from ngo.gossip.method import sent
@@ -151,8 +151,6 @@ class AsynchronousStepper(Stepper):
         self._slots: dict[int, int] = {}
         # The models at which workers' gradients are taken, where others change models meanwhile.
         self._started = X.clone() if self._simulation.arrivals == "pair" else None
-        changing = spec.lr_schedule != "constant" or spec.schedule != CONSTANT
-        self._by_number = changing or bool(spec.warmup or spec.gamma_decay)
 
     @property
     def taken(self) -> int:
@@ -173,11 +171,10 @@ class AsynchronousStepper(Stepper):
             if len(gradients):
                 rows = torch.from_numpy(gradients).to(losses.device)
                 losses[rows] = self._gradients(arranged.worker[gradients])
-            try:
-                self._complete(arranged, steps, used)
-            except ReadsNumber:
-                self._by_number = True
-                self._complete(arranged, steps, used)
+            # A step knows its number: only those of one number are taken at once.
+            t, of_user = arranged.t[steps], arranged.t[arranged.user[used]]
+            for number in np.unique(t):
+                self._update(arranged, steps[t == number], used[of_user == number])
         return losses
 
     def _next(self) -> Arrangement:
@@ -207,24 +204,13 @@ class AsynchronousStepper(Stepper):
         X[at] = now
         return losses
 
-    def _complete(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
-        """Complete steps whose gradients are known, and which use these messages."""
-        if not self._by_number:
-            self._update(arranged, steps, used)
-            return
-        t, of_user = arranged.t[steps], arranged.t[arranged.user[used]]
-        for number in np.unique(t):
-            self._update(arranged, steps[t == number], used[of_user == number])
-
     def _update(self, arranged: Arrangement, steps: np.ndarray, used: np.ndarray) -> None:
-        """Complete steps that are one ``Step``."""
+        """Complete steps of one number, which use these messages."""
         X, G, n = self.population.X, self.population.G, self.population.n
         network = self._versions
-        t = int(arranged.t[steps[0]])
-        one_number = bool((arranged.t[steps] == t).all())
         at: Any = slice(None)
         matrices, created = self.matrices, {}
-        if len(steps) < n or not one_number:
+        if len(steps) < n:
             at = torch.from_numpy(arranged.worker[steps]).to(X.device)
             X, G = X.index_select(0, at), G.index_select(0, at)
             matrices = {name: rows[at] for name, rows in matrices.items()}
@@ -233,8 +219,7 @@ class AsynchronousStepper(Stepper):
             created[id(rows)] = rows[0, 0].clone()
 
         network.begin(arranged, steps, used)
-        number = None if one_number else AnyNumber()
-        self.take(X, G, network, matrices, keep, t, number)
+        self.take(X, G, network, matrices, keep, int(arranged.t[steps[0]]))
         network.end()
         if isinstance(at, slice):
             return
@@ -264,19 +249,3 @@ class AsynchronousStepper(Stepper):
             network.slots[[slot for _, slot in sorted(self._slots.items())]] = sent
         if self._started is not None:
             self._started.copy_(state["started"])
-
-
-class ReadsNumber(Exception):
-    """The number of a step was read where steps of several numbers are taken at once."""
-
-
-class AnyNumber:
-    """In the place of the number of a step, where steps of several numbers are taken at once."""
-
-    def _read(self, *_: object) -> NoReturn:
-        raise ReadsNumber
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _read
-    __floordiv__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __index__ = _read
-    __int__ = __float__ = __bool__ = __hash__ = __str__ = __repr__ = __format__ = _read
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read
