@@ -259,9 +259,9 @@ def test_mistakes_are_one_line(tmp_path):
     for name, processes, fields, line in (
         ("out", 2, {}, None),
         ("out", 2, lies, None),
-        ("out", 5, {}, "processes: 5 is more than the 4 workers; it must be 4"),
-        ("", 2, {}, ".* has the name of the simulated run"),
-        ("out", 2, late, "clock: 'waiting' is simulated time"),
+        ("out", 5, {}, "processes: 5 is not allowed; it must be 4"),
+        ("", 2, {}, ".* a simulated run has this name"),
+        ("out", 2, late, "clock: 'waiting' is .* have real time"),
     ):
         spec = spec_of(workers=4, **fields)
         with nullcontext() if line is None else pytest.raises(UserError, match=f"^{line}[^\n]*$"):

@@ -134,9 +134,9 @@ def test_each_kind_keeps_its_own_columns(tmp_path):
 
 @cases(
     "values, message",
-    ({"workers": (2, 200), "delay_rounds": 100_000}, "^delay_rounds: workers × delay_rounds"),
-    ({"batch_size": 100_000}, "^repeats: sgd_workers × batch_size × dimension × repeats is 50"),
-    ({"samples": 4}, "^dimension: 5 is more than a worker's 4 samples.* it must be 4 or less"),
+    ({"workers": (2, 200), "delay_rounds": 100_000}, "^delay_rounds: .* workers × delay_rounds"),
+    ({"batch_size": 100_000}, "^repeats: .* sgd_workers × batch_size × dimension × repeats is 50"),
+    ({"samples": 4}, "^dimension: 5 is not allowed; it must be 4 "),
 )
 def test_options_that_ask_for_too_much_together_are_refused(values, message):
     refused(message, replace, TheoryOptions(), **values)
@@ -207,9 +207,13 @@ def test_a_measurement_that_can_not_be_registered_is_refused(name, message):
 
 def test_entries_are_refused_by_their_largest_product_or_without_a_known_setting():
     Sizes(size=(1, 1000), rounds=10_000)
-    with pytest.raises(UserError, match="^rounds: size × rounds is 10,001,000; it must be 10,000,"):
+    with pytest.raises(
+        UserError, match="^rounds: .* size × rounds is 10,001,000; it must be 10,000,"
+    ):
         Sizes(size=(1, 1000), rounds=10_001)
-    with pytest.raises(UserError, match="^entry.rounds: size × rounds is 20,000,000; it must be"):
+    with pytest.raises(
+        UserError, match="^entry.rounds: .* size × rounds is 20,000,000; it must be"
+    ):
         Measurement("a", Sizes, print).read("entry", {"size": [2], "rounds": 10**7})
     with pytest.raises(UserError, match=r"^throughput.a: 'setting' is missing\."):
         MEASUREMENTS["throughput"].read("throughput.a", {})

@@ -412,17 +412,15 @@ def test_what_cohorts_do_not_go_with_is_refused_by_name(fields: dict, message: s
 
 def test_snapshots_distributed_runs_and_absent_workers_are_refused() -> None:
     spec = resolve({"method": "diloco", "participants": 3})
-    with pytest.raises(UserError, match="participants: 3 is not possible with snapshots"):
+    with pytest.raises(UserError, match="participants: 3 is not allowed; snapshots"):
         check_snapshots(spec, [1], 10)
-    with pytest.raises(UserError, match="participants: 3 is not possible in a distributed run"):
+    with pytest.raises(UserError, match="participants: 3 is .* of a distributed run"):
         check(spec, Path("elsewhere"), 2)
     seen = []
 
     def see(state: Any) -> None:
         (absent, *_) = {*range(10)}.difference(state.workers)
-        with pytest.raises(
-            UserError, match=rf"worker: {absent} is not a worker; they are .* round"
-        ):
+        with pytest.raises(UserError, match=rf"worker: {absent} is .* the workers are .* round"):
             state.worker(absent)
         seen.append(absent)
 

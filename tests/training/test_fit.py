@@ -218,7 +218,7 @@ def test_callbacks_see_every_step_and_evaluation_as_long_as_they_run():
     states = []
     quick(on_step=states.append)
     refused("the run has gone on from step 1 to 4", states[0].consensus)
-    with pytest.raises(ngo.UserError, match="worker: 7 is not a worker; they are 0 to 2"):
+    with pytest.raises(ngo.UserError, match="worker: 7 is not allowed; the workers are 0 to 2"):
         quick(on_step=lambda state: state.worker(7))
 
 
@@ -404,8 +404,8 @@ class Columns(Samples):
     ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
     ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets)"),
     ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 48 samples"),
-    ({"module": Stochastic(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed for a "),
-    ({"module": Stochastic(3, 4), "backend": "threads"}, "must be auto or loop"),
+    ({"module": Stochastic(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed; a "),
+    ({"module": Stochastic(3, 4), "backend": "threads"}, "needs auto or loop"),
     ({"train": DataLoader(Samples())}, "of a DataLoader, loader.dataset (fit draws its own b"),
     ({"train": {"x": DATA[0], "y": DATA[1]}}, "of columns, give (data['x'], data['y']), of a "),
     (
@@ -426,12 +426,15 @@ class Columns(Samples):
     ({"partition": [[0, 1, 2], [0, 5], [7]]}, "worker 1: sample 0 is worker 0's already"),
     ({"partition": [[0, 1], [2], []]}, "partition, worker 2: it has no samples; samples are"),
     ({"partition": 3}, "a list with the indices of each worker's samples, such as"),
-    ({"partition": [range(9), range(9, 20)]}, "workers: 3 is not the number of workers that"),
-    ({"partition": [[0]] * 3, "holdout": 0.1}, "holdout: each worker's samples are given"),
+    ({"partition": [range(9), range(9, 20)]}, "workers: 3 is not allowed; 2 workers have samples"),
+    (
+        {"partition": [[0]] * 3, "holdout": 0.1},
+        "holdout: 0.1 is not allowed; each worker's samples are given",
+    ),
     ({"train": [DATA] * 3, "partition": "iid"}, "partition: train is a list of workers' data"),
     ({"topology": 2 * torch.eye(3)}, "has columns that do not sum to 1; networkx.from_numpy_a"),
     ({"topology": torch.eye(3).roll(1, 0)}, "is not symmetric; a directed topology is"),
-    ({"topology": torch.eye(4)}, "workers: 3 is not the number of workers in topology, 4"),
+    ({"topology": torch.eye(4)}, "workers: 3 is not allowed; the topology has 4"),
     ({"topology": [(0, 1)]}, "does not connect the 3 workers: there are no paths both ways"),
     ({"topology": "rong"}, "Did you mean 'ring'?"),
     ({"topology": nx.Graph()}, "workers: "),

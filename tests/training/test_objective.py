@@ -187,7 +187,7 @@ def test_what_is_refused(fields: dict, told: str) -> None:
 def test_distributed_runs_and_snapshots_count_workers_equally(tmp_path: Path) -> None:
     run = resolve({"objective": "samples"})
     for refuse in (lambda: check(run, tmp_path, 2), lambda: check_snapshots(run, ["final"], 10)):
-        with pytest.raises(UserError, match="objective: 'samples' is not possible"):
+        with pytest.raises(UserError, match="objective: 'samples' is not allowed"):
             refuse()
 
 

@@ -218,5 +218,5 @@ def test_traces_are_read_when_a_run_is_checked(tmp_path):
     path = tmp_path / "trace.csv"
     path.write_text("nothing\n")
     for kind, name in (("speed", "speed"), ("links", "link"), ("churn", "churn")):
-        with pytest.raises(UserError, match=f"{name}_file: .*its first line must be time,"):
+        with pytest.raises(UserError, match=f"{name}_file: .* the first line of .* must be time,"):
             digits_run(clock="asynchronous", **{kind: f"{name}_trace", f"{name}_file": str(path)})

@@ -341,6 +341,5 @@ def limit_product(options: object, *names: str) -> None:
     """
     values = [getattr(options, name) for name in names]
     size = math.prod(max(value) if isinstance(value, tuple) else value for value in values)
-    if size > LARGEST_PRODUCT:
-        wanted = f"it must be {LARGEST_PRODUCT:,} or less"
-        raise UserError(f"{names[-1]}: {' × '.join(names)} is {size:,}; {wanted}.")
+    most = f"{' × '.join(names)} is {size:,}; it must be {LARGEST_PRODUCT:,} or less"
+    check(size <= LARGEST_PRODUCT, names[-1], getattr(options, names[-1]), most)

@@ -240,11 +240,8 @@ def describe(place: Path, root: Path, name: str) -> dict[str, object]:
         if not np.isfinite(array).all():
             raise UserError(f"path: {str(place)!r}: {part} has values that are not finite.")
     owned = arrays.get(OWNER, samples.train_targets).shape[:1]
-    if owned != (described.train_samples,):
-        raise UserError(
-            f"path: {str(place)!r}: {OWNER} must have an owner for each of the "
-            f"{described.train_samples} training samples."
-        )
+    told = f"it must have an owner for each of the {described.train_samples} training samples"
+    check(owned == (described.train_samples,), f"path: {str(place)!r}: {OWNER}", owned, told)
     return values
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ngo.common.fields import Options, at_least, registers, whole
 from ngo.common.registries import DATASETS, EQUAL, OBJECTIVES, PARTITIONS, REFUSED, SHORT_SHARES
-from verdicts.registry import Registry, UserError
+from verdicts.registry import Registry, UserError, check
 
 Parts = list[np.ndarray]
 Assign = Callable[..., Parts]
@@ -171,11 +171,8 @@ def sample_owners(dataset: str, root: Path) -> np.ndarray:
     """
     owners = np.asarray(OWNERS[dataset](root))
     m = DATASETS[dataset].train_samples
-    if owners.shape != (m,):
-        raise UserError(
-            f"dataset {dataset!r}: its owners have shape {owners.shape}; expected ({m},), one for "
-            f"each training sample."
-        )
+    right, key = owners.shape == (m,), f"dataset {dataset!r}: the shape of its owners"
+    check(right, key, owners.shape, f"it must be ({m},), one for each training sample")
     return np.unique(owners, return_inverse=True)[1].astype(np.int64)[:, None]
 
 

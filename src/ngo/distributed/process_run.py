@@ -44,6 +44,7 @@ from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD, Origin, finished, make_origin
 from ngo.training.spec import RunSpec
 from verdicts.registry import UserError
+from verdicts.registry import check as refuse
 
 # The exit code of a process that ends with a line; and the seconds that the other processes have
 # after a failure.
@@ -132,21 +133,16 @@ SENT = ("models_sent", "bytes_sent", "other_bytes_sent")
 
 def check(spec: RunSpec, out: Path, processes: int) -> None:
     """Raise a UserError for what a distributed run does not support."""
-    if processes > spec.workers:
-        fault = f"is more than the {spec.workers} workers; it must be {spec.workers} or less"
-        raise UserError(f"processes: {processes} {fault}.")
-    if spec.clock != "steps":
-        fault = "is simulated time, and the workers of a distributed run have real time"
-        raise UserError(f"clock: {spec.clock!r} {fault}; it must be steps.")
-    if spec.participants:
-        fault = "is not possible in a distributed run, whose processes keep their workers"
-        raise UserError(f"participants: {spec.participants} {fault}; it must be 0.")
-    if spec.objective != EQUAL:
-        fault = "is not possible in a distributed run, where workers count equally"
-        raise UserError(f"objective: {spec.objective!r} {fault}; it must be {EQUAL}.")
-    if out.resolve().name == spec.id:
-        fault = "the name of the simulated run, whose bytes differ from those of a distributed run"
-        raise UserError(f"out: the folder {str(out)!r} has {fault}; choose another name.")
+    most = f"it must be {spec.workers} (workers) or less"
+    refuse(processes <= spec.workers, "processes", processes, most)
+    real = "the workers of a distributed run have real time: it must be steps"
+    refuse(spec.clock == "steps", "clock", spec.clock, real)
+    kept = "the processes of a distributed run keep their workers: it must be 0"
+    refuse(not spec.participants, "participants", spec.participants, kept)
+    equal = f"workers of a distributed run count equally: it must be {EQUAL}"
+    refuse(spec.objective == EQUAL, "objective", spec.objective, equal)
+    apart = "a simulated run has this name, and other bytes; choose another folder"
+    refuse(out.resolve().name != spec.id, "out", str(out), apart)
 
 
 def run(

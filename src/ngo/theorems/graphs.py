@@ -56,8 +56,7 @@ def graph(name: str, n: int, u: float, seed: int) -> Tensor:
         W = mixing.at(t).dense()
         if nx.is_connected(nx.from_numpy_array(W.numpy())):
             return W
-    fault = f"gave no connected {name} graph of {n} workers in {MAX_DRAWS} draws"
-    raise UserError(f"u: {u!r} {fault}; it must be larger.")
+    raise UserError(f"u: no {name} graph of {n} workers is connected at {u!r}; it must be larger.")
 
 
 def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[Tensor]:

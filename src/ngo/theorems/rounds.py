@@ -16,7 +16,7 @@ from ngo.gossip.mixing_matrix import algebraic_connectivity, laplacian, mixing_o
 from ngo.gossip.schedule import Mixing
 from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
-from verdicts.registry import UserError
+from verdicts.registry import check
 
 # Section 2.1: a step of linear gossip shrinks the distance to the mean by 1 − γλ₂ or less.
 
@@ -93,10 +93,8 @@ def chatter_floors(s: TheoryOptions) -> Rows:
         starts = torch.randn(n, bounds.CYCLE_STARTS, generator=first, dtype=torch.float64)
         for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
             bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
-            if 2 * bound * X0.numel() > MAX_NUMBERS:
-                fault = f"takes {2 * bound:,.0f} rounds at p = {p!r} on {n} workers"
-                fault += f" in {dimension} dimensions; it must be larger"
-                raise UserError(f"floor_gamma: {gamma!r} {fault}.")
+            told = f"it must be larger: p = {p!r} on {n} workers takes {2 * bound:,.0f} rounds"
+            check(2 * bound * X0.numel() <= MAX_NUMBERS, "floor_gamma", gamma, told)
             run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
             measured = float(run.V[-FLOOR_ROUNDS:].mean())
             predicted = bounds.chatter_V(gamma, W, p, dimension, starts.numpy())

@@ -13,7 +13,7 @@ from ngo.common.fields import above, at_least, choice, limit_product, number, wh
 from ngo.common.lazy import Table, pd
 from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.topology import check_undirected
-from verdicts.registry import UserError
+from verdicts.registry import UserError, check
 
 # Up to p = 1, T* and the floors exceed the range of floating-point numbers.
 _SUBLINEAR = within(0.5, 0.99)
@@ -110,10 +110,8 @@ class TheoryOptions:
         ):
             limit_product(self, *names.split())
         check_undirected([*self.topologies, self.sgd_topology])
-        if self.dimension > self.samples:
-            fault = f"is more than a worker's {self.samples} samples: no solution is unique"
-            wanted = f"it must be {self.samples} or less"
-            raise UserError(f"dimension: {self.dimension} {fault}; {wanted}.")
+        most = f"it must be {self.samples} (samples of a worker) or less: no solution is unique"
+        check(self.dimension <= self.samples, "dimension", self.dimension, most)
 
 
 #: The topology of rows ``gaps`` on a random graph that is drawn in each step.

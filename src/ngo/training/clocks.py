@@ -21,7 +21,7 @@ from ngo.common.files import check_readable
 from ngo.common.lazy import np
 from ngo.common.registries import CLOCKS
 from ngo.common.seeding import numpy_stream, stream_seed
-from verdicts.registry import Registry, UserError, in_a_line, shown
+from verdicts.registry import Registry, UserError, check, in_a_line, shown
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,8 @@ def read_trace(run: Any, key: str, columns: str) -> list[tuple[Any, ...]]:
     try:
         with open(path, encoding="utf-8", newline="") as file:
             lines = csv.reader(file)
-            if (head := ",".join(next(lines, []))) != columns:
-                raise UserError(
-                    f"{key}: {path!r} begins with {shown(head)}; its first line must be {columns}."
-                )
+            head = ",".join(next(lines, []))
+            check(head == columns, key, head, f"the first line of {path!r} must be {columns}")
             names = columns.split(",")
             for line in filter(None, lines):
                 if len(line) != len(names):
@@ -114,12 +112,8 @@ BLOCK = 64
 
 
 def _means(run: Any) -> list[float]:
-    if run.slow_workers > run.workers:
-        raise UserError(
-            f"slow_workers: {run.slow_workers} is more than the {run.workers} workers; it must be "
-            f"{run.workers} or less."
-        )
     slow = run.slow_workers
+    check(slow <= run.workers, "slow_workers", slow, f"it must be {run.workers} (workers) or less")
     return [run.step_seconds * (run.slow_factor if i < slow else 1.0) for i in range(run.workers)]
 
 
@@ -164,10 +158,8 @@ def speed_trace(run: Any) -> list[Seconds]:
     for time, worker, seconds in read_trace(run, "speed_file", "time,worker,seconds"):
         known[worker].append((time, seconds))
     for worker, rows in enumerate(known):
-        if _since(rows, 0) is None:
-            raise UserError(
-                f"speed_file: {run.speed_file!r} has no row of worker {worker} with time 0."
-            )
+        there = _since(rows, 0) is not None
+        check(there, "speed_file", run.speed_file, f"worker {worker} needs a row with time 0")
     return [partial(_since, rows) for rows in known]
 
 
@@ -227,11 +219,9 @@ def churn_trace(run: Any) -> list[list[float]]:
     changes: list[list[float]] = [[] for _ in range(run.workers)]
     rows = read_trace(run, "churn_file", "time,worker,event")
     for row, (time, worker, event) in enumerate(rows, 1):
-        if ("leaves", "comes")[len(changes[worker]) % 2] != event:
-            raise UserError(
-                f"churn_file: {run.churn_file!r}, row {row}: worker {worker} {event}, and it is "
-                f"{'there' if event == 'comes' else 'away'} already."
-            )
+        due = ("leaves", "comes")[len(changes[worker]) % 2]
+        where = f"churn_file: {run.churn_file!r}, row {row}"
+        check(event == due, where, event, f"the next event of worker {worker} must be {due}")
         changes[worker].append(time)
     return changes
 
@@ -253,11 +243,8 @@ class Presence:
         A worker that leaves loses the step at which it is, and takes it from its beginning when it
         comes back. A UserError if time stands still, or has no end.
         """
-        if not start < start + seconds < math.inf:
-            raise UserError(
-                f"speed: the step of worker {worker} at second {start:g} takes {seconds:g} s; it "
-                f"must end at a later second, which is finite."
-            )
+        told = f"the step of worker {worker} at second {start:g} must end at a later, finite second"
+        check(start < start + seconds < math.inf, "speed", seconds, told)
         changes = self._changes[worker]
         k = bisect_right(changes, start)
         while True:

@@ -32,7 +32,7 @@ from ngo.training.run import Training, at_checkpoint, named_in_errors
 from ngo.training.run_folder import CHECKPOINT, About, identity_of
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
-from verdicts.registry import UserError, shown
+from verdicts.registry import UserError, check, shown
 from verdicts.report import Result
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ class RunState:
 
     def worker(self, i: int) -> nn.Module:
         """A copy of the module of worker ``i``, one of ``workers``, in eval mode."""
-        if i not in (there := self.workers):
-            words = f"{', '.join(map(str, there))} in this round"
-            words = f"0 to {len(there) - 1}" if isinstance(there, range) else words
-            raise UserError(f"worker: {i!r} is not a worker; they are {words}.")
+        there = self.workers
+        words = f"{', '.join(map(str, there))} in this round"
+        words = f"0 to {len(there) - 1}" if isinstance(there, range) else words
+        check(i in there, "worker", i, f"the workers are {words}")
         modules = self._current().population.modules
         return like(self._module, copies(tensors(modules[there.index(i)])))
 
@@ -296,12 +296,9 @@ def fit(
         problem, draws = try_problem(spec, problem, by_name=False)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
-            if spec.backend not in ("auto", "loop"):
-                raise UserError(
-                    f"backend: {spec.backend!r} is not allowed for a module that draws from a "
-                    f"global random stream; it must be auto or loop (nn.Dropout draws from the "
-                    f"worker's own)."
-                )
+            told = "a module that draws from a global random stream needs auto or loop"
+            told += " (nn.Dropout draws from the worker's own)"
+            check(spec.backend in ("auto", "loop"), "backend", spec.backend, told)
             how |= {"threads": 1, "backend": "loop"}
         own = {"module": copied, "loss": loss, "score": score}
         signals = Signals(signal.default_int_handler)

@@ -40,7 +40,7 @@ from ngo.training.learning_problem import Loss, Problem, check_module, kind, mak
 from ngo.training.object_digest import ObjectDigest
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import resolve
-from verdicts.registry import Registry, UserError, shown
+from verdicts.registry import Registry, UserError, check, shown
 
 Make = Callable[[], nn.Module]
 
@@ -74,11 +74,8 @@ def inputs_of(
     spec = resolve(fields, source=source, model=model)
     if sizes and len(sizes) != spec.workers:
         raise UserError(f"test: there are test sets for {len(sizes)} of {spec.workers} workers.")
-    if spec.initialization not in (None, SAME):
-        raise UserError(
-            f"initialization: {spec.initialization!r} is not possible with fit, whose workers "
-            f"start from copies of the module; it must be {SAME}."
-        )
+    told = f"workers of fit start from copies of the module: it must be {SAME}"
+    check(spec.initialization in (None, SAME), "initialization", spec.initialization, told)
     spec = replace(spec, own=(*spec.own, ("module", ObjectDigest(copied.eval()).text[:8])))
     return spec, make_problem(spec, data, model=model, task=task, own_tests=sizes), copied
 
@@ -335,8 +332,7 @@ def with_topology(fields: dict[str, Any], stack: ExitStack) -> None:
     else:
         content, weighted = _matrix(given), True
         n, matching = content.n, bool((content.starts.diff() <= 1).all())
-    if workers is not None and workers != n:
-        raise UserError(f"workers: {workers} is not the number of workers in topology, {n}.")
+    check(workers in (None, n), "workers", workers, f"the topology has {n}")
     data = content.dense().numpy().tobytes() if weighted else repr(content).encode()
     name = f"own-{hashlib.sha256(data + bytes([directed])).hexdigest()[:8]}"
     facts = {"period": 1, "matching": matching}
@@ -394,10 +390,8 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
         return train
     if given and partition is not None:
         raise UserError("partition: train is a list of workers' data sets already; leave it out.")
-    if fields.get("holdout"):
-        raise UserError(
-            "holdout: each worker's samples are given, so none can be held out; give some as test."
-        )
+    told = "each worker's samples are given, so none can be held out; give some as test"
+    check(not (share := fields.get("holdout")), "holdout", share, told)
     if given:
         train, sizes = _joined("train", train)
         ends = np.cumsum(sizes)
@@ -412,10 +406,8 @@ def with_partition(train: Any, fields: dict[str, Any], stack: ExitStack) -> Any:
                 raise ValueError("it is a dict; give the values" if partition else "it is empty")
         m = len(train[0])
         parts = sorted_parts(checked_parts("partition", parts, len(parts), m, least=1))
-    if (n := fields.setdefault("workers", len(parts))) != len(parts):
-        raise UserError(
-            f"workers: {n} is not the number of workers that have samples, {len(parts)}."
-        )
+    n = fields.setdefault("workers", len(parts))
+    check(n == len(parts), "workers", n, f"{len(parts)} workers have samples")
     fields["partition"] = f"own-{parts_digest(parts)[:8]}"
     smallest, owned = min(map(len, parts)), sum(map(len, parts))
     rule = Rule(lambda labels, n, *, generator: parts, lambda m, n: smallest, lambda m, n: owned)

@@ -18,7 +18,7 @@ from ngo.engine.population import Population
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field
 from verdicts.files import regular_file
-from verdicts.registry import UserError
+from verdicts.registry import UserError, check
 
 # What torch raises for files of other kinds, and for damaged ones.
 UNREADABLE = (
@@ -109,9 +109,8 @@ def module(spec: RunSpec, snapshot: Models, worker: int | None = None) -> nn.Mod
     ``spec`` and ``snapshot`` come from ``load_snapshots``. The task's ``batch`` makes the model's
     inputs from the samples of a data set (see ``task.Task``).
     """
-    if worker is not None and not 0 <= worker < spec.workers:
-        there = f"its workers are 0 to {spec.workers - 1}"
-        raise UserError(f"worker: {worker!r} is not in {spec.id}; {there}.")
+    there = f"the workers of {spec.id} are 0 to {spec.workers - 1}"
+    check(worker is None or 0 <= worker < spec.workers, "worker", worker, there)
     population = restored(spec, snapshot)
     model = population.consensus() if worker is None else population.modules[worker]
     return deepcopy(model).eval()

@@ -38,7 +38,7 @@ from ngo.gossip.topology import check_connected
 from ngo.models.model import Model
 from ngo.training.clocks import PARTS
 from ngo.training.spec import FIELDS, FINAL, NONLINEAR, RunSpec
-from verdicts.registry import Registry, UserError, unknown
+from verdicts.registry import Registry, UserError, check, unknown
 
 
 def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
@@ -306,18 +306,13 @@ def _check_smallest(spec: RunSpec, m: int) -> None:
 
 def check_snapshots(spec: RunSpec, snapshots: Iterable[int | str], last: int) -> None:
     """Raise unless the run, whose last step is ``last``, reaches these steps."""
-    if snapshots and spec.participants:
-        fault = "is not possible with snapshots, which have a model of each worker; it must be 0"
-        raise UserError(f"participants: {spec.participants} {fault}.")
-    if snapshots and spec.objective != EQUAL:
-        fault = "is not possible with snapshots, whose measurements count workers equally"
-        raise UserError(f"objective: {spec.objective!r} {fault}; it must be {EQUAL}.")
+    told = "snapshots have a model of each worker: it must be 0"
+    check(not (snapshots and spec.participants), "participants", spec.participants, told)
+    told = f"measurements of snapshots count workers equally: it must be {EQUAL}"
+    check(not snapshots or spec.objective == EQUAL, "objective", spec.objective, told)
     for step in snapshots:
-        if isinstance(step, int) and step > last:
-            raise UserError(
-                f"snapshots: step {step} is after the last step of {spec.id}, {last}; it must be "
-                f"{last} or less, or {FINAL!r}."
-            )
+        told = f"the last step of {spec.id} is {last}; it must be {last} or less, or {FINAL!r}"
+        check(not isinstance(step, int) or step <= last, "snapshots", step, told)
 
 
 def resolve(
