@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -158,21 +159,13 @@ def _is_count(value: object, least: int = 1, most: int = LARGEST) -> bool:
     return type(value) is int and least <= value <= most
 
 
-def _is_classes(value: object) -> bool:
-    return value is None or _is_count(value, 2, MOST_CLASSES)
-
-
 def _is_shape(value: object) -> bool:
     sizes = value if isinstance(value, list) and 0 < len(value) <= 8 else [0]
     return all(map(_is_count, sizes)) and math.prod(sizes) <= MOST_VALUES
 
 
-def _is_digest(value: object) -> bool:
-    return _is_text(value) and re.fullmatch("[0-9a-f]{64}", value) is not None
-
-
 # Each key of a description: whether a value is allowed, and what is.
-_KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
+_KEYS: dict[str, tuple[Callable[[Any], object], str]] = {
     "dataset": (_is_text, "a name"),
     "file": (lambda x: _is_text(x) and x.endswith(SUFFIX), f"a path that ends in {SUFFIX}"),
     "train_samples": (_is_count, "a whole number, 1 or more, below 2^63"),
@@ -180,8 +173,11 @@ _KEYS: dict[str, tuple[Callable[[object], bool], str]] = {
         _is_shape,
         f"a list of 1 to 8 whole numbers, 1 or more, with a product of {MOST_VALUES:,} at most",
     ),
-    "classes": (_is_classes, f"2 to {MOST_CLASSES:,}, or null"),
-    "sha256": (_is_digest, "64 hex digits"),
+    "classes": (
+        lambda x: x is None or _is_count(x, 2, MOST_CLASSES),
+        f"2 to {MOST_CLASSES:,}, or null",
+    ),
+    "sha256": (lambda x: _is_text(x) and re.fullmatch("[0-9a-f]{64}", x), "64 hex digits"),
     "owners": (lambda value: isinstance(value, bool), "true or false"),
 }
 

@@ -29,7 +29,7 @@ from ngo.gossip.schedule import Mixing
 from ngo.gossip.topology import check_undirected
 from ngo.measures.measurement import Facts, measurement
 from ngo.native.threads import one_intra_op_thread
-from verdicts.registry import UserError
+from verdicts.registry import check
 
 #: The name of accelerated linear gossip in the table's column ``coupling``.
 CHEBYSHEV = "chebyshev"
@@ -73,8 +73,7 @@ class RoundsOptions:
         limit_product(self, "workers", "dimension")
         if {*self.p} != {1} or {*self.coupling} != {"power"}:
             check_undirected(self.topology)
-        if self.early > self.rounds:
-            raise UserError(f"early: {self.early} must be {self.rounds} (rounds) or less.")
+        check(self.early <= self.rounds, "early", self.early, f"{self.rounds} (rounds) is the most")
 
 
 COLUMNS = (

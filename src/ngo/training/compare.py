@@ -28,12 +28,12 @@ from tqdm import tqdm
 
 import verdicts
 from ngo.common.devices import torch_device
-from ngo.common.fields import Field, at_least, checked, unknown_field
+from ngo.common.fields import checked, unknown_field
 from ngo.common.files import check_writable
 from ngo.common.registries import METHODS
 from ngo.common.seeding import numpy_stream
 from ngo.native.threads import cores as cores_here
-from ngo.training.fit import Interrupted, check_fit, fit
+from ngo.training.fit import COUNT, Interrupted, check_fit, fit
 from ngo.training.fit_inputs import Make, Pair, by_workers, read_once
 from ngo.training.global_state import ALONE
 from ngo.training.learning_problem import Loss
@@ -45,8 +45,6 @@ from verdicts.statistics import ABSENT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_COUNT = Field(int, "a count", at_least(1))
 
 #: The values of a grid's fields, by name.
 Point = tuple[tuple[str, Any], ...]
@@ -190,12 +188,12 @@ def compare(
     folder = None if out is None else check_writable(out, folder=True)
     cases, grids = _cases(methods, setting, grid or {})
     if isinstance(seeds, int | float | str):
-        seeds = range(1, 1 + checked("seeds", seeds, _COUNT))
+        seeds = range(1, 1 + checked("seeds", seeds, COUNT))
     check(new := [*dict.fromkeys(seeds)], "seeds", seeds, "give one or more")
     first = next(seed for seed in range(len(new) + 1) if seed not in new)
     if best is not None or metric is not None:
         best = one_of("best", _best(metric, best), ("highest", "lowest"))
-    count = checked("cores", cores_here() if cores is None else cores, _COUNT)
+    count = checked("cores", cores_here() if cores is None else cores, COUNT)
     if torch_device(device) != "cpu" or sys.platform != "linux" or current_process().daemon:
         count = 1  # no process can be forked
     train, test = read_once("train", train), read_once("test", test)

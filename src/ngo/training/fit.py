@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-_THREADS = Field(int, "threads", at_least(1))
+COUNT = Field(int, "a count", at_least(1))
 
 
 class ReadOnly(dict[str, Any]):
@@ -286,7 +286,7 @@ def fit(
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
     seed = check_field("seed", fields.get("seed", FIELDS["seed"].default))
     if threads is not None:
-        threads = checked("threads", threads, _THREADS)
+        threads = checked("threads", threads, COUNT)
     device = torch_device(device)
     with isolated(stream_seed(seed, "module")), ExitStack() as stack:
         if device == "cuda":

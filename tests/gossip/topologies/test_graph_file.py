@@ -47,7 +47,7 @@ def test_each_format_gives_the_graph(tmp_path, ending):
 @cases(
     "name, text, message",
     ("a.edgelist", "0 1\n2 3\n", "graph: '.*' has no path between some of its nodes"),
-    ("a.edgelist", "% a\n0 1\n1 2\n", "workers: 4 is not the number of nodes in graph '.*', 3"),
+    ("a.edgelist", "% a\n0 1\n1 2\n", "workers: 4 is not allowed; the graph '.*' has 3 nodes"),
     ("a.edgelist", "0 1\n1 2 0.5\n", "a.edgelist', line 2: '1 2 0.5' is no edge; it must be"),
     ("a.edgelist", "New York,Boston\nBoston,Rome\n", "line 1: 'New York,Boston' is no edge"),
     ("a.edgelist", "(0, 1)\n1 2\n", "line 1: '.0, 1.' is no edge; it must be two names, apart"),

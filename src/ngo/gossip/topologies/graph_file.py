@@ -17,7 +17,7 @@ from ngo.common.fields import file
 from ngo.common.files import check_readable
 from ngo.common.lazy import nx
 from ngo.gossip.topology import Edges, topology
-from verdicts.registry import UserError, in_a_line, shown
+from verdicts.registry import UserError, check, in_a_line, shown
 
 
 def numbered(given: nx.Graph, what: str) -> nx.Graph:
@@ -136,8 +136,7 @@ def read(n: int, path: str, directed: bool) -> nx.Graph:
     """
     status = check_readable(path, "graph", LARGEST).stat()
     graph = _load(path, directed, (status.st_mtime_ns, status.st_size))
-    if len(graph) != n:
-        raise UserError(f"workers: {n} is not the number of nodes in graph {path!r}, {len(graph)}.")
+    check(len(graph) == n, "workers", n, f"the graph {path!r} has {len(graph)} nodes")
     if not (nx.is_strongly_connected if directed else nx.is_connected)(graph):
         raise UserError(f"graph: {path!r} has no path between some of its nodes.")
     return graph
