@@ -66,5 +66,4 @@ DECLARED: Registry[fields.Field] = Registry(
 )
 
 # Entries that change nothing, of runs and configs that lack the field.
-REFUSED, METROPOLIS, CONSTANT, HONEST, SAME = "error", "metropolis", "constant", "none", "same"
-EQUAL = "workers"
+METROPOLIS, HONEST, SAME = "metropolis", "none", "same"

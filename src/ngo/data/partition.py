@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ngo.common.fields import Options, at_least, registers, whole
-from ngo.common.registries import DATASETS, EQUAL, OBJECTIVES, PARTITIONS, REFUSED, SHORT_SHARES
+from ngo.common.registries import DATASETS, OBJECTIVES, PARTITIONS, SHORT_SHARES
 from verdicts.registry import Registry, UserError, check
 
 Parts = list[np.ndarray]
@@ -69,14 +69,13 @@ def partition(
 
 # What is done where a worker owns fewer samples than a batch has: the run is refused, or samples
 # come again within a batch.
-REPEATED = "repeat"
-for _name in (REFUSED, REPEATED):
+for _name in ("error", "repeat"):
     SHORT_SHARES.add(_name, _name)
 
 #: The numbers of workers' samples ``[n]`` → what each worker counts for, w ``[n]`` above 0.
 Weigh = Callable[["np.ndarray"], "np.ndarray"]
 
-OBJECTIVES.add(EQUAL, None)
+OBJECTIVES.add("workers", None)
 OBJECTIVES.add("samples", lambda sizes: sizes)
 
 # An option that partitions share.
@@ -140,8 +139,7 @@ def checked_parts(what: str, parts: Sequence[Any], n: int, m: int, least: int = 
 
 def check_range(key: str, value: int, limit: int, unit: str) -> None:
     """Raise a UserError if ``value`` is not between 1 and the number ``limit`` of ``unit``."""
-    if not 1 <= value <= limit:
-        raise UserError(f"{key}: {value} is out of range; it must be 1 to {limit} ({unit})")
+    check(1 <= value <= limit, key, value, f"it must be 1 to {limit} ({unit})")
 
 
 Read = Callable[[Path], np.ndarray]

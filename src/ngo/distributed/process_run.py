@@ -28,7 +28,6 @@ import torch.distributed as dist
 import ngo
 from ngo.common.devices import chosen, deterministic, usable
 from ngo.common.files import file_lock, writable_folder
-from ngo.common.registries import EQUAL
 from ngo.data.partition import Parts
 from ngo.distributed import rendezvous as meeting
 from ngo.distributed.process_network import ProcessNetwork, shares
@@ -43,6 +42,7 @@ from ngo.training.results_version import results_version
 from ngo.training.run import Training
 from ngo.training.run_folder import INSTEAD, Origin, finished, make_origin
 from ngo.training.spec import RunSpec
+from ngo.training.spec_checks import EQUAL
 from verdicts.registry import UserError
 from verdicts.registry import check as refuse
 

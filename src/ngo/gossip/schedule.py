@@ -10,17 +10,13 @@ from typing import Any
 
 from ngo.common.fields import Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
-from ngo.common.registries import (
-    CONSTANT,
-    DECLARED,
-    LR_SCHEDULES,
-    METROPOLIS,
-    SCHEDULES,
-    TOPOLOGIES,
-)
+from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import GENERATOR
 from verdicts.registry import UserError, check, unknown
+
+#: The schedule that changes nothing.
+CONSTANT = "constant"
 
 #: The fields that a schedule may change.
 CHANGEABLE = ("topology", "gamma", "v_threshold")

@@ -24,18 +24,7 @@ from ngo.common.fields import (
     within,
 )
 from ngo.common.plugins import blamed
-from ngo.common.registries import (
-    CONSTANT,
-    DATASETS,
-    DECLARED,
-    EQUAL,
-    HONEST,
-    METHODS,
-    METROPOLIS,
-    PARTITIONS,
-    REFUSED,
-    SAME,
-)
+from ngo.common.registries import DATASETS, DECLARED, METHODS, PARTITIONS
 
 # The last step of a run, among the steps after which its models are kept.
 FINAL = "final"
@@ -83,14 +72,14 @@ class RunSpec:
         _FROM_ZERO,
         optional=True,
     )
-    objective: str = choice("what each worker counts for", EQUAL, optional=True)
+    objective: str = choice("what each worker counts for", "workers", optional=True)
     topology: str | None = choice("communication graph of workers", "ring", **_METHOD)
     u: float | None = number(
         "probability of an edge in a random graph", 0.4, above(0, 1), owners=("topology",)
     )
-    weights: str | None = choice("weights of undirected edges", METROPOLIS, **_LATER)
+    weights: str | None = choice("weights of undirected edges", "metropolis", **_LATER)
     method: str = choice("how workers learn together", "ngo")
-    initialization: str | None = choice("draws of the workers' initial parameters", SAME, **_LATER)
+    initialization: str | None = choice("draws of workers' initial parameters", "same", **_LATER)
     order: str | None = choice("order of half step and pull", "adapt_then_combine", **_LATER)
     local_rule: str = choice("how a worker follows its gradient", "sgd", optional=True)
     coupling: str | None = choice("pull along an edge", "power", **_LATER)
@@ -108,14 +97,14 @@ class RunSpec:
     local_steps: int | None = whole("gradient steps per gossip step", 1, _COUNT, **_METHOD)
     delay: int | None = whole("delay τ of received models, in steps", 1, _FROM_ZERO, **_METHOD)
     v_threshold: float | None = number("V at which a step's gossip ends", 1.0, _RATE, **_METHOD)
-    schedule: str | None = choice("γ, V_th and graph over the run's steps", CONSTANT, **_LATER)
+    schedule: str | None = choice("γ, V_th and graph over the run's steps", "constant", **_LATER)
     link_failure: float | None = number(
         "probability that a link fails in a step", 0.0, _SHARE, **_LATER
     )
     absence: float | None = number(
         "probability that a worker is away in a step", 0.0, _SHARE, **_LATER
     )
-    attack: str | None = choice("what attackers send", HONEST, **_LATER)
+    attack: str | None = choice("what attackers send", "none", **_LATER)
     lr: float = number("learning rate η", 0.05, _RATE)
     lr_schedule: str = choice("η over the run's steps", "constant", optional=True)
     warmup: float = number(
@@ -123,7 +112,7 @@ class RunSpec:
     )
     weight_decay: float = number("weight decay λ", 0.0, _FROM_ZERO, optional=True)
     batch_size: int = whole("samples per worker and step", 32, _COUNT)
-    short_share: str = choice("share smaller than a batch", REFUSED, optional=True)
+    short_share: str = choice("share smaller than a batch", "error", optional=True)
     epochs: float = number("passes over the workers' data", 20.0, _EPOCHS)
     eval_every: float = number("epochs between evaluations", 1.0, _EPOCHS)
     eval_images: int = whole(
@@ -244,7 +233,7 @@ class RunSpec:
 _CORE = fields_of(RunSpec)
 
 # The values at which fields change nothing: those of runs and configs that lack the fields.
-NEUTRAL = {name: field.default for name, field in _CORE.items() if field.optional}
+NEUTRAL: dict[str, Any] = {name: field.default for name, field in _CORE.items() if field.optional}
 
 # Other options of commands and arguments of ``fit``, and other facts in tables and records.
 _OPTIONS = (

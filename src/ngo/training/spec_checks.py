@@ -13,19 +13,13 @@ import numpy as np
 from ngo.common.fields import checked, fields_of, unknown_field
 from ngo.common.plugins import blamed
 from ngo.common.registries import (
-    CONSTANT,
     COUPLINGS,
     DATASETS,
     DECLARED,
-    EQUAL,
-    HONEST,
     LOCAL_RULES,
     METHODS,
-    METROPOLIS,
     MODELS,
     PARTITIONS,
-    REFUSED,
-    SAME,
     SCHEDULES,
     TOPOLOGIES,
 )
@@ -37,7 +31,7 @@ from ngo.gossip.schedule import CHANGEABLE, topologies
 from ngo.gossip.topology import check_connected
 from ngo.models.model import Model
 from ngo.training.clocks import PARTS
-from ngo.training.spec import FIELDS, FINAL, NONLINEAR, RunSpec
+from ngo.training.spec import FIELDS, FINAL, NEUTRAL, NONLINEAR, RunSpec
 from verdicts.registry import Registry, UserError, check, unknown
 
 
@@ -60,12 +54,15 @@ def _undeclared(key: str, entry: str, arguments: Iterable[str]) -> object:
     )
 
 
+#: The objective that counts workers equally.
+EQUAL = NEUTRAL["objective"]
+
 #: What a run with ``participants`` has, where its method reads the field: after an exchange, a
 #: worker has the server's model.
 SERVED = {
-    **{"topology": "complete", "weights": METROPOLIS, "schedule": CONSTANT, "gamma": 1.0},
-    **{"gamma_decay": 0.0, "coupling": "power", "p": 1.0, "link_failure": 0.0, "absence": 0.0},
-    **{"initialization": SAME, "attack": HONEST, "clock": "steps"},
+    **{"topology": "complete", "gamma": 1.0, "gamma_decay": 0.0, "p": 1.0},
+    **{name: NEUTRAL[name] for name in ("weights", "schedule", "coupling", "initialization")},
+    **{name: NEUTRAL[name] for name in ("link_failure", "absence", "attack", "clock")},
 }
 
 
@@ -124,11 +121,11 @@ def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Ite
         f"{weighed} coupling {spec.coupling!r}, whose pulls are not opposite and in proportion to "
         f"W_ij; those of {names_of(COUPLINGS, lambda coupling: coupling.weighs)} are."
     )
-    for name, simple in (("attack", HONEST), ("clock", "steps")):
+    for name, simple in ((name, NEUTRAL[name]) for name in ("attack", "clock")):
         yield (weighed and (value := getattr(spec, name)) not in (None, simple)) and (
             f"{weighed} {name} {value!r}; it must be {EQUAL}, or the {name} {simple}."
         )
-    schedule = SCHEDULES[spec.schedule or CONSTANT]
+    schedule = SCHEDULES[spec.schedule or NEUTRAL["schedule"]]
     schedule.check(spec)
     for name, field in product(schedule.fields, CHANGEABLE):
         changed = name.endswith(f"_{field}") and getattr(spec, name) is not None
@@ -200,9 +197,9 @@ def _mistakes_of_topology(spec: RunSpec, entry: Method, name: str) -> Iterator[o
         f"directed graphs: {names_of(METHODS, lambda other: other.directed)}."
     )
     own = topology.directed or topology.weighted
-    yield (own and spec.weights not in (None, METROPOLIS)) and (
+    yield (own and spec.weights not in (None, NEUTRAL["weights"])) and (
         f"weights: {spec.weights!r} has no effect with topology {name!r}, which "
-        f"{'is directed' if topology.directed else 'has its own'}; it must be {METROPOLIS}."
+        f"{'is directed' if topology.directed else 'has its own'}; it must be {NEUTRAL['weights']}."
     )
     yield _undeclared("topology", name, topology.fields)
     yield (entry.graph != "any" and topology.varies) and (
@@ -284,7 +281,7 @@ def check_share(spec: RunSpec, share: int, worker: int | None = None) -> None:
             f"least `smallest` samples."
         )
     whose = "a worker's" if worker is None else f"worker {worker}'s"
-    if spec.short_share == REFUSED and spec.batch_size > share:
+    if spec.short_share == NEUTRAL["short_share"] and spec.batch_size > share:
         raise UserError(
             f"batch_size: {spec.batch_size} is larger than {whose} share of {share} samples, the "
             f"least ({spec.dataset}, {spec.partition}, {spec.workers} workers, seed {spec.seed}); "
