@@ -9,12 +9,11 @@ import networkx as nx
 import numpy as np
 import torch
 from by_worker import D, N
-from stepping import Stepping
+from stepping import Stepping, mixing_matrix
 
 from ngo.common.registries import ATTACKS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Byzantine
-from ngo.gossip.mixing_matrix import mixing_matrix
 
 #: A ring with two chords: degrees 3, 3, 2, 3, 3, 2. The last two workers lie to 0, 1 and 3.
 W = mixing_matrix(nx.Graph([*((i, (i + 1) % N) for i in range(N)), (0, 3), (1, 4)]))

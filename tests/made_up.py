@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 import torch
+from stepping import mixing_matrix
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import simulate
-from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 
 TABLE1 = "config/reference/table1_classification.csv"

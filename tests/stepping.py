@@ -8,7 +8,7 @@ from runs import defaults
 from ngo.common.registries import COMPRESSIONS, COUPLINGS, LOCAL_RULES, METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
-from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
+from ngo.gossip.mixing_matrix import MixingMatrix, mixing_of
 from ngo.gossip.step import Step
 from ngo.gossip.topologies.static import ring
 
@@ -20,6 +20,11 @@ def fields(**values):
     return SimpleNamespace(
         **{**defaults(), "lr": 0.1, "gamma": 0.2, "p": 0.8, "delay": 0, **values}
     )
+
+
+def mixing_matrix(graph):
+    """The dense Metropolis–Hastings weights of an undirected graph on workers 0 to n − 1."""
+    return mixing_of(len(graph), graph.edges).dense()
 
 
 def ring_matrix(n=N):

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 from cases import cases
-from stepping import Stepping
+from stepping import Stepping, mixing_matrix
 
 from ngo import reference
-from ngo.gossip import mixing_matrix as weights
 
 N, D, STEPS, LR, GAMMA = 6, 4, 40, 0.05, 0.3
 RANDOM = np.random.default_rng(0)
@@ -34,7 +33,7 @@ def by_engine(method, edges, **values):
     for t in range(STEPS):
         graph = nx.empty_graph(N)
         graph.add_edges_from(edges(t))
-        stepping.W = weights.mixing_matrix(graph)
+        stepping.W = mixing_matrix(graph)
         stepping.advance(torch.tensor(grad(stepping.X.numpy())))
     return stepping.X.numpy()
 

@@ -9,6 +9,7 @@ import torch
 from conftest import batch
 from runs import defaults, without_clock
 from stand_in import Card, Generator, OnCard, on_host
+from stepping import mixing_matrix
 from torch import nn
 
 from ngo.common.seeding import torch_stream
@@ -17,7 +18,6 @@ from ngo.engine import backends
 from ngo.engine.backends import Stacked, agrees
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
 from ngo.models.layers import ConvPoolReLU2d, convolved_by_patches
 from ngo.models.model import Model

@@ -8,12 +8,13 @@ import torch
 from conftest import gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from stepping import mixing_matrix
 
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.bounds import delay_limit
 from ngo.gossip.consensus_dynamics import integrate, simulate, synchronization_index
-from ngo.gossip.mixing_matrix import laplacian, mixing_matrix, mixing_of
+from ngo.gossip.mixing_matrix import laplacian, mixing_of
 from ngo.gossip.topologies.static import complete, ring
 from ngo.native.threads import one_intra_op_thread
 from ngo.theorems.least_squares import LeastSquares, gaussian_problem, sgd

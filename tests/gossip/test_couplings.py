@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 from cases import cases
-from stepping import Stepping, ring_matrix, states
+from stepping import Stepping, mixing_matrix, ring_matrix, states
 
 from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import trimmed_step
-from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import Mixing
 from ngo.native.threads import fits, in_order
 

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rates import check_rate
-from stepping import fields
+from stepping import fields, mixing_matrix
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ngo.common.registries import COUPLINGS, DECLARED, TOPOLOGIES
@@ -25,7 +25,6 @@ from ngo.gossip.mixing_matrix import (
     algebraic_connectivity,
     effective_neighbours,
     laplacian,
-    mixing_matrix,
     mixing_of,
     outgoing_shares,
 )

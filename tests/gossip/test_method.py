@@ -2,12 +2,11 @@
 
 import pytest
 import torch
-from stepping import D, N, Stepping, fields, ring_matrix, states
+from stepping import D, N, Stepping, fields, mixing_matrix, ring_matrix, states
 
 from ngo.common.registries import COMPRESSIONS, LOCAL_RULES, METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import NUMBERS, sent
-from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import chain, complete
 
 TOGETHER = [name for name, entry in METHODS.items() if entry.arrivals != "pair"]

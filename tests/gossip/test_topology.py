@@ -8,12 +8,12 @@ import pytest
 import torch
 from cases import cases, mistake_of, refused
 from scipy.sparse import coo_array
+from stepping import mixing_matrix
 
 from ngo.common.fields import above, whole
 from ngo.common.registries import COUPLINGS, DECLARED, METHODS, REGISTRIES, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import FAILURES
-from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.schedule import Mixing
 from ngo.gossip.step_parts import PARTS, going_with
 from ngo.gossip.topology import check_connected, topology

@@ -5,6 +5,7 @@ import pytest
 import torch
 from cases import cases
 from runs import CONVEX, digits_run
+from stepping import mixing_matrix
 from torch import nn
 from torch.nn import functional as F
 
@@ -13,7 +14,6 @@ from ngo.common.seeding import stream_seed, torch_stream
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.exchange import Failures, Network
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.schedule import Mixing
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topology import GENERATOR, STEP

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 from ngo.common.devices import sent
-from ngo.common.lazy import Tensor, np, nx, torch
+from ngo.common.lazy import Tensor, np, torch
 from ngo.common.registries import METROPOLIS, WEIGHT_RULES
 from verdicts.registry import UserError, in_a_line
 
@@ -227,17 +227,6 @@ def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
     return MixingMatrix(n, *map(torch.from_numpy, entries))
 
 
-def mixing_matrix(graph: nx.Graph) -> Tensor:
-    """Metropolis–Hastings weights ``[n, n]`` of an undirected graph, float64.
-
-    Rows are in the order of ``graph.nodes``.
-    """
-    if graph.is_directed():
-        raise ValueError("a directed graph has no symmetric mixing matrix; give an undirected one")
-    row = {node: k for k, node in enumerate(graph)}
-    return mixing_of(len(row), [(row[i], row[j]) for i, j in graph.edges()]).dense()
-
-
 def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
     """Column-stochastic weights of directed ``edges`` (from, to): W_ij = 1/(1 + out-degree of j).
 
@@ -387,8 +376,7 @@ def effective_neighbours(matrices: Sequence[Matrix], decay: float) -> float:
 
 def laplacian(W: Matrix) -> Tensor:
     """L = D − W of a symmetric weight matrix, dense ``[n, n]``; D holds its row sums."""
-    if isinstance(W, MixingMatrix):
-        W = W.dense()
+    W = MixingMatrix.of(W).dense()
     return torch.diag(W.sum(1)) - W
 
 

@@ -10,12 +10,12 @@ import torch
 from by_worker import D, N
 from cases import cases
 from runs import CONVEX, digits_run
-from stepping import Stepping
+from stepping import Stepping, mixing_matrix
 
 from ngo.common.registries import METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Failures, unchanged
-from ngo.gossip.mixing_matrix import MixingMatrix, mixing_matrix, outgoing_shares
+from ngo.gossip.mixing_matrix import MixingMatrix, outgoing_shares
 from ngo.gossip.topologies.static import chain, complete, ring
 from ngo.training.learning_problem import make_problem
 from ngo.training.stepper import Stepper

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 import torch
 from by_worker import D, N, gradient, pulled
-from stepping import Stepping, ring_matrix, states
+from stepping import Stepping, mixing_matrix, ring_matrix, states
 from test_drift_corrections import A, B, gradients
 
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import mixing_matrix, mixing_of
+from ngo.gossip.mixing_matrix import mixing_of
 from ngo.gossip.topologies.static import ring
 from ngo.gossip.topologies.varying import random_matching
 

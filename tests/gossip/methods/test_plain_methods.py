@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from stepping import D, N, Stepping, ring_matrix, states
+from stepping import D, N, Stepping, mixing_matrix, ring_matrix, states
 from test_drift_corrections import LR, grad, gradients, trained
 
 from ngo.common.registries import COMPRESSIONS, METHODS, TOPOLOGIES
@@ -15,7 +15,6 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.exchange import Network
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.schedule import learning_rate
 from ngo.gossip.topologies.static import chain, complete, d_cliques, ring, star
 from ngo.native.threads import fits, in_order, threads

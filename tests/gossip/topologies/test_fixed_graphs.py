@@ -10,10 +10,11 @@ import pytest
 import torch
 from cases import cases
 from rates import check_rate, check_uniform
+from stepping import mixing_matrix
 
 from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
-from ngo.gossip.mixing_matrix import mixing_matrix, spectral_gap
+from ngo.gossip.mixing_matrix import spectral_gap
 from ngo.gossip.topologies import static
 from ngo.gossip.topologies.equi import mean_shift
 from verdicts.registry import UserError
