@@ -45,6 +45,8 @@ def test_the_backend_of_a_checkpoint_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("ngo.training.run.Training", recorded)
     run_in(spec, tmp_path)
     assert built == ["compiled"]  # not "auto", which might choose another now
+    reason = json.loads((tmp_path / "run.json").read_text())["backend_reason"]
+    assert reason == "auto: the first that fits of compiled, threads"
 
 
 @cases(

@@ -133,14 +133,16 @@ def backward(
             outputs = workers.modules[i](inputs)
         loss = workers.task.loss(in_float32(outputs), targets).mean()
         loss.backward()
+        pieces: list[int] = []
         for parameter, place in places:
             found = parameter.grad
             if found is None or then is None or found.stride() != place.stride():
                 place.zero_() if found is None else place.copy_(found)
                 found = place
-            if then is not None:
-                at = (parameter.data_ptr() - workers.X.data_ptr()) // 4
-                call("ngo_half_step", ctypes.byref(then), at, found, 1, place.numel(), 0)
+            pieces += parameter.data_ptr(), found.data_ptr(), place.numel()
+        if then is not None:
+            table = (ctypes.c_int64 * len(pieces))(*pieces)
+            call("ngo_half_steps", ctypes.byref(then), workers.X, table, len(places))
     finally:
         for parameter, place in places:
             parameter.grad = place
@@ -461,20 +463,24 @@ def auto(workers: Workers) -> Gradients:
     on_cpu = not workers.X.is_cuda
     if on_cpu and workers.chain is None and not _small(workers):
         workers.backend = "threads"
+        workers.reason = "auto: the module is no chain of known layers, and they are not many small"
         return BACKENDS["threads"](workers)
+    workers.reason = "auto"
     chosen: list[Gradients] = []
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         if not chosen:
             batches = Stacked(*batches.all(), batches.workers)
-            *names, name = _ways(workers, batches.targets.shape[1])
+            *names, name = ways = _ways(workers, batches.targets.shape[1])
             agreed: Any = (
                 (each, take) for each in names if (take := agrees(workers, batches, each))
             )
-            if names[:1] == ["graphs"]:
+            if timed := names[:1] == ["graphs"]:
                 agreed = iter(sorted(agreed, key=lambda way: _seconds(workers, way[1], batches)))
             name, take = next(agreed, (name, None))
             workers.backend = name
+            order = "fastest" if timed else "first"
+            workers.reason += f": the {order} that fits of {', '.join(ways)}"
             if name != "compiled":
                 workers.chain = None
             chosen.append(take or BACKENDS[name](workers))
@@ -548,6 +554,7 @@ def agrees(workers: Workers, batches: Stacked, name: str) -> Gradients | None:
     except Exception as error:
         reason = in_a_line(error)
     log.warning("backend: auto skips %r: %s", name, reason)
+    workers.reason += f" skips {name!r} ({reason})"
     return None
 
 

@@ -234,7 +234,8 @@ class Population:
         #: The modules as a chain of layers, None if they are not one; for these backends.
         self.chain = find_chain(self) if backend in ("auto", "compiled") else None
         self._honest, self.shares = honest, shares
-        self.backend = backend  # ``auto`` replaces it by its choice
+        # ``auto`` replaces it by its choice, and says why.
+        self.backend, self.reason = backend, "it was asked for"
         self._gradients = BACKENDS[backend](me)
 
     def rows(self) -> tuple[torch.Tensor, ...]:
@@ -453,7 +454,7 @@ class Stack:
     def __init__(self, populations: Sequence[Population]) -> None:
         first = populations[0]
         self._populations, self._sizes = populations, [one.n for one in populations]
-        self.backend, self.runs = first.backend, len(populations)
+        self.backend, self.reason, self.runs = first.backend, first.reason, len(populations)
         self.X, self.G, self.buffers, self.counts, self.noise = rows = [
             torch.cat(parts) for parts in zip(*(one.rows() for one in populations), strict=True)
         ]
@@ -475,5 +476,5 @@ class Stack:
         with tf32(self):
             losses = self._gradients(batches)
         for population in self._populations:
-            population.backend = self.backend
+            population.backend, population.reason = self.backend, self.reason
         return list(losses.split(self._sizes))

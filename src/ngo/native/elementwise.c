@@ -102,3 +102,10 @@ void ngo_half_step(const half_step *h, size from, float *gradient, size rows, si
             }
         }
 }
+
+/* Takes it for `count` pieces of X, of each the address, that of its gradient, and the number of elements. */
+void ngo_half_steps(const half_step *h, const float *X, const size *pieces, size count)
+{
+    for (size k = 0; k < count; k++, pieces += 3)
+        ngo_half_step(h, (const float *)pieces[0] - X, (float *)pieces[1], 1, pieces[2], 0);
+}

@@ -269,6 +269,7 @@ class Training:
             "workers_evaluated": len(self._problem.evaluated),
             "backend": self.population.backend,
             "streams": "card" if self.cards else "cpu",
+            "backend_reason": self.population.reason,
         }
         write_results(out, origin, self.rows, self.population.d, {**common, **how})
         (out / run_folder.CHECKPOINT).unlink(missing_ok=True)

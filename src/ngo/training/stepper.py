@@ -305,6 +305,7 @@ class Stepper:
         return {
             "step": self.t,
             "backend": self.population.backend,
+            "reason": self.population.reason,
             "graphs": self._graphs.get_state(),
             **{name: part.state_dict() for name, part in self._parts.items()},
             **{name: [one.get_state() for one in each] for name, each in self._streams.items()},
@@ -315,6 +316,7 @@ class Stepper:
     def load_state_dict(self, state: State) -> None:
         """Restore from ``state``, which was made with the same backend."""
         self.t = state["step"]
+        self.population.reason = state.get("reason", self.population.reason)
         self._graphs.set_state(state["graphs"])
         for name, part in self._parts.items():
             part.load_state_dict(state[name])
