@@ -21,6 +21,7 @@ from ngo.common.fields import registers
 from ngo.common.lazy import Tensor, torch
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.models.task import Batch, over_tensors
+from ngo.native.build import available
 from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.native.layer_chain import Chain
@@ -214,6 +215,9 @@ def threads(workers: Workers) -> Gradients:
 
 def _by_worker(workers: Workers, spread: Map) -> Gradients:
     list(workers.modules)  # builds them in this thread
+    compiled: Callable[..., AbstractContextManager[None]] = nullcontext
+    if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
+        from ngo.engine.operations import operations as compiled  # torch's modules
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         inputs, targets = batches.all()
@@ -221,7 +225,8 @@ def _by_worker(workers: Workers, spread: Map) -> Gradients:
 
         def worker(k: int) -> Tensor:
             # Autograd counts changes in place of .data apart from those by other workers' modules.
-            return backward(workers, rows[k], inputs[k].data, targets[k].data, then)
+            with compiled(workers.modules[rows[k]]):
+                return backward(workers, rows[k], inputs[k].data, targets[k].data, then)
 
         return torch.stack(spread(worker, len(rows)))
 

@@ -184,7 +184,7 @@ class Population:
         if precision == "tf32" and torch.device(device).type == "cpu":
             raise UserError("precision: 'tf32' needs a GPU; use float32 or bfloat16 here.")
         self.precision = precision
-        self.input_shape = entry.input_shape
+        self.input_shape, self.brought = entry.input_shape, entry.brought
         self.threads = (threads or cores()) if torch.device(device).type == "cpu" else 1
         self.spread = over_threads(self.threads)
         numbers = range(n) if workers is None else workers
@@ -466,6 +466,7 @@ class Stack:
         ]
         self.generators = [one for population in populations for one in population.generators]
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
+        self.brought = first.brought
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
         self.n, self.views_of = sum(self._sizes), first.views_of
         self._gradients = BACKENDS[self.backend](proxy(self))

@@ -44,6 +44,9 @@ class Model:
     # The smallest batch that can be trained on.
     smallest_batch: int = 1
 
+    # Whether compiled operations may take passes; registered models keep the bytes of their runs.
+    brought: bool = False
+
     def chunk_on(self, device: torch.device) -> int:
         """The number of samples per forward pass of an evaluation on ``device``."""
         return (device.type == "cpu" and self.cpu_chunk) or self.chunk

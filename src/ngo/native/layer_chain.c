@@ -28,7 +28,8 @@ void ngo_convolution_backward(const float *x, const float *w, const float *dy, f
                               size out, size k);
 size ngo_linear_workspace(size b, size in);
 void ngo_linear_backward(float *w, const float *x, const float *dy, float *dx, float *dw,
-                         float *workspace, size b, size in, size out, const void *then, size from);
+                         float *workspace, size b, size in, size out, size by_sample, const void *then,
+                         size from);
 void ngo_half_step(const void *h, size from, float *gradient, size rows, size n, size stride);
 void ngo_pad(float *inside, float *padded, size channels, size h, size width, size b, size p,
              int to_padded);
@@ -309,7 +310,7 @@ static void backward(const chain *c, const item *it, space *s)
                 db[o] = sum;
             }
             ngo_linear_backward((float *)it->parameters + l->weight, s->scratch, s->dy, dx, dw,
-                                s->scratch + l->in * it->b, it->b, l->in, l->out, c->then,
+                                s->scratch + l->in * it->b, it->b, l->in, l->out, 0, c->then,
                                 from + l->weight);
         } else if (l->kind == CONVOLUTION)
             ngo_convolution_backward(x, it->parameters + l->weight, s->dy, dx, dw, db, s->scratch, it->b,

@@ -149,7 +149,7 @@ def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
         _replace_dropout(module, generator)
         return module
 
-    return Model(build, input_shape=tuple(data.train_inputs.shape[1:]), task=task_name)
+    return Model(build, tuple(data.train_inputs.shape[1:]), task_name, brought=True)
 
 
 @torch.inference_mode(False)
