@@ -1,18 +1,18 @@
 """Config files: a base with its overlays, and the checks before a plan is made of it.
 
 A config passes here once: it is read and merged, its plugins are imported, the entries that it
-leaves out go, and its keys are checked against a JSON Schema, with errors of one line.
-
-The description of a schema says what is allowed. What it leaves free is checked elsewhere: the
-fields of runs by ``experiments``, those of measurements and networks as their classes declare them.
+leaves out go, and its keys are checked against a JSON Schema (``config_schema.yaml``), with errors
+of one line. What the schema leaves free is checked elsewhere: the fields of runs by
+``experiments``, those of measurements and networks as their classes declare them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from functools import cache
 from logging import getLogger
-from operator import itemgetter
 from pathlib import Path
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -22,7 +22,6 @@ from ngo.common import plugins
 from ngo.common.fields import LARGEST, as_number, from_mapping
 from ngo.common.registries import DATASETS
 from ngo.measures.measurement import MEASUREMENTS
-from ngo.training.spec import FINAL
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, nearest, one_of, shown
 
@@ -149,149 +148,19 @@ def without_left_out(config: Mapping) -> dict:
     return {**config, **kept}
 
 
-Schema = dict[str, object]
+#: The JSON Schema of configs.
+SCHEMA = Path(__file__).with_name("config_schema.yaml")
 
-
-_MAPPING: Schema = {"type": "object", "description": "a mapping of keys to values"}
-
-
-def _mapping(properties: Mapping[str, object]) -> Schema:
-    """A mapping with these keys and no others; ``name?`` is optional."""
-    return {
-        **_MAPPING,
-        "additionalProperties": False,
-        "required": [key for key in properties if not key.endswith("?")],
-        "properties": {key.removesuffix("?"): schema for key, schema in properties.items()},
-    }
-
-
-def _named(entry: object, names: object = None) -> Schema:
-    """A mapping of names of the user's own."""
-    return {**_MAPPING, "propertyNames": names or _ID, "additionalProperties": entry}
-
-
-def _pattern(pattern: str, description: str) -> Schema:
-    """Text that a pattern matches from its first character to its last."""
-    return {"type": "string", "pattern": rf"^{pattern}$(?!\n)", "description": description}
-
-
-def _list(items: object, description: str = "a list, of 1 or more", **more: object) -> Schema:
-    return {"type": "array", "minItems": 1, "items": items, "description": description, **more}
-
-
-def _whole(low: int, high: int) -> Schema:
-    described = f"a whole number, {low} or more, {high:,} or less"
-    return {"type": "integer", "minimum": low, "maximum": high, "description": described}
-
-
-def _either(*schemas: Schema) -> Schema:
-    return {"anyOf": schemas, "description": ", or ".join(map(itemgetter("description"), schemas))}
-
-
-def _or_null(schema: Schema, description: str) -> Schema:
-    return {**schema, "type": [schema["type"], "null"], "description": description}
-
-
-_TEXT: Schema = {"type": "string", "description": "text"}
-_BOOLEAN: Schema = {"type": "boolean", "description": "true or false"}
-_NUMBER: Schema = {"type": "number", "description": "a number"}
-_POSITIVE = {**_NUMBER, "exclusiveMinimum": 0, "description": "a number above 0"}
-_SEED: Schema = {"type": "integer", "minimum": 0, "description": "a whole number, 0 or more"}
-_ID = _pattern("[A-Za-z0-9_]+", "of letters, digits and _")
-_NAME = _pattern("[A-Za-z0-9_. -]+", "of letters, digits, _, -, . and spaces")
-_PATH = _pattern(r"[^\x00-\x1f\x7f\ud800-\udfff]+", "a path")
-_ADDRESS = _pattern("(https?://[!-~]+)?", "an address with https:// or http://, or empty")
-_TEXTS = _list(_TEXT, uniqueItems=True)
-#: A list of seeds, or their number, from ``first_seed`` on.
-_SEEDS = _list(_SEED, "a list of seeds, or their number", minimum=1, maximum=10**6)
-_SEEDS["type"] = ["array", "integer"]
-_CASES = _list(_MAPPING)
-#: See ``pipeline.paper_figures.Paper``.
-_PAPER: Schema = {"name": _ID, "title": _TEXT, "authors": _TEXT, "address": _ADDRESS}
-_PAPER["claim"] = _TEXT
-_RESOURCES: Schema = {"mem_mb": _whole(1, 10**9), "runtime": _whole(1, 10**6)}
-_TRAINING: Schema = {
-    "settings": _TEXTS,
-    "compare": _CASES,
-    "seeds?": {
-        **_SEEDS,
-        **{"type": ["array", "integer", "object"], "additionalProperties": _SEEDS},
-        "description": "a list of seeds, their number, or a mapping of settings to these",
-    },
-    "snapshots?": _list(_either(_SEED, _pattern(FINAL, repr(FINAL))), uniqueItems=True),
-}
-_INTERVAL = _mapping({"from": _NUMBER, "to": _NUMBER, "log?": _BOOLEAN})
-_VALUES = _either(_list({}, uniqueItems=True), _INTERVAL)
-#: See ``pipeline.experiments.sample``.
-_SAMPLE: Schema = {
-    "count": _whole(1, 10**5),
-    "sobol_seed": _SEED,
-    "values": {**_MAPPING, "minProperties": 1, "additionalProperties": _VALUES},
-    "scale?": _named(_named(_named(_POSITIVE, True), True), True),
-}
-#: See ``pipeline.experiments``.
-_UNIVERSES: Schema = {
-    "settings": _TEXTS,
-    "compare": _CASES,
-    **_SAMPLE,
-    "seeds?": _whole(1, 10**4),
-    "evaluations?": _whole(1, 10**4),
-}
-#: See ``pipeline.candidates``.
-_UNSTATED: Schema = {
-    "paper": _ID,
-    "table": _ID,
-    "where?": _MAPPING,
-    "runs": _TEXTS,
-    "fixed?": _MAPPING,
-    **_SAMPLE,
-    "confirm?": _MAPPING,
-    "claims?": _named(_MAPPING, _NAME),
-}
-_FILE = _pattern("[A-Za-z0-9_]{1,64}", "of at most 64 letters, digits and _")
-#: See ``paper_figures.Artefact``.
-_FIGURE: Schema = {
-    "section": _TEXT,
-    "reads?": _either(_TEXT, _named(_TEXT)),
-    "figure?": _BOOLEAN,
-    "tables?": _list(_FILE, uniqueItems=True),
-    "reference?": _FILE,
-    "apart?": _TEXTS,
-    "values?": _named(_list(_NUMBER, "a list of 2", minItems=2, maxItems=2), _FILE),
-    "asks?": _list(_pattern("(network|claims)", "network or claims")),
-}
-_CONFIG: Schema = {
-    "paper?": _mapping(_PAPER),
-    "tier": _pattern("[a-z0-9_-]+", "a name of a-z, 0-9, _ and -"),
-    "device": _TEXT,
-    "threads": _whole(1, 1024),
-    "seeds_per_job?": _whole(1, 10**6),
-    "plugins?": {**_TEXTS, "minItems": 0},
-    "claims": _PATH,
-    "findings?": _or_null(_PATH, "a path, or null"),
-    "only?": _or_null(_TEXTS, "a list of names, of 1 or more, or null"),
-    "data": _mapping({"root": _PATH}),
-    "seeds": _SEEDS,
-    "first_seed?": _SEED,
-    "defaults?": _MAPPING,
-    "settings": _named(_MAPPING, _NAME),
-    "training": _named(_mapping(_TRAINING)),
-    "universes?": _named(_mapping(_UNIVERSES)),
-    "unstated?": _named(_mapping(_UNSTATED)),
-    "partitions": _named(_mapping({"settings": _TEXTS, "seed": _SEED})),
-    "figures?": _named(_or_null(_mapping(_FIGURE), "a mapping of keys to values, or null"), _FILE),
-    "artefacts": _named(_named(_NUMBER, True)),
-    "network?": _named(_MAPPING),
-}
+_read = cache(read_mapping)
 
 
 def check_schema(config: Mapping) -> None:
     """Raise a UserError for a value that the config can't have; plugins' entries have keys, too."""
-    memory = {f"{name}?": _RESOURCES["mem_mb"] for name in DATASETS}
-    train = _mapping({**_RESOURCES, "mem_mb_of?": _mapping(memory)})
-    resources = _mapping({"train": train, "measure": _mapping(_RESOURCES)})
-    measures = {f"{kind}?": _named(_MAPPING) for kind in MEASUREMENTS}
-    schema = _mapping({**_CONFIG, "resources": resources, **measures})
+    schema = deepcopy(_read(SCHEMA, "schema"))
+    sections = schema["properties"]
+    resources = sections["resources"]["properties"]["train"]["properties"]
+    resources["mem_mb_of"]["properties"] = dict.fromkeys(DATASETS, resources["mem_mb"])
+    sections |= dict.fromkeys(MEASUREMENTS, schema["$defs"]["measurements"])
     errors = sorted(_Validator(schema).iter_errors(config), key=lambda error: error.json_path)
     if errors:
         raise UserError(_in_one_line(errors[0]))
