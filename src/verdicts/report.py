@@ -218,23 +218,6 @@ def as_json(rows: Sequence[Row]) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-STYLE = """
-:root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
-body { margin: 2rem auto; max-width: 80rem; padding: 0 1rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent);
-  padding: .35rem .6rem; text-align: left; vertical-align: top; }
-th { white-space: nowrap; }
-.verdict { font-weight: 600; min-width: 7rem; }
-.holds, .robust, .mostly-holds, .consistent { color: light-dark(#12652a, #6fd08c); }
-.fails, .reversed, .mostly-reversed, .not-met { color: light-dark(#a3201c, #ff8f88); }
-.equivalent, .no-effect { color: light-dark(#0b5394, #82b8f0); }
-.depends, .mixed { color: light-dark(#7a4b00, #e3b25c); }
-.undecided, .out-of-scale, .not-run, .cannot-be-told { color: light-dark(#5b5b5b, #b5b5b5); }
-"""
-
-
 def as_line(rows: Sequence[Row]) -> str:
     """One line of JSON: the version, the counts, and the verdict of each claim by its id."""
     said = {row.claim: row.verdict for row in rows if not row.cell}
@@ -280,10 +263,11 @@ def html_page(title: str, sections: Iterable[Section], *pictures: bytes, alt: st
         parts += [f"<p>{escape(text)}</p>" if text else ""]
         parts += [] if table.empty else [html_table(table, heading or title)]
     body = "\n".join(filter(None, parts))
+    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
         f"{body}\n</main>\n</body>\n</html>\n"
     )
 
