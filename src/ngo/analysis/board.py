@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ngo.analysis.budgets import at_equal
 from verdicts import Expectation, evidence
+from verdicts.files import read_mapping
 from verdicts.quantities import best_difference, level
 from verdicts.registry import UserError
 from verdicts.scores import Scores, at_best
@@ -26,46 +28,12 @@ COSTS = {AT_BYTES: "bytes_sent", AT_SECONDS: "virtual_seconds"}
 #: The fields whose best values are taken, and their letters.
 CHOSEN = {"gamma": "γ", "p": "p", "lr": "η", "clip": "τ"}
 
-_TOGETHER = {"clock": ["steps", "waiting"]}
-_ALONE = {"clock": "asynchronous"}
-_RING = {"topology": "ring", "local_rule": "sgd"}
-_DSGD = {"method": "gossip", **_RING}
-_NGO = {"method": "ngo", **_RING, "coupling": "power", "p": {"min": 0.55}}
-_CAPPED = {"method": "ngo", **_RING, "coupling": "capped"}
-_LOCAL = {"method": "local_sgd"}
-
 DSGD, REFERENCE = "DSGD", "centralized"
 
-#: The runs of each method. Centralized learning is a reference: it is never the best.
-METHODS: dict[str, Selection] = {
-    REFERENCE: {"method": "centralized"},
-    DSGD: {**_DSGD, **_TOGETHER},
-    "NGO": {**_NGO, **_TOGETHER},
-    "NGO, sign": {**_NGO, "p": 0.5, **_TOGETHER},
-    "capped NGO": {**_CAPPED, **_TOGETHER},
-    "D²": {"method": "d2"},
-    "gradient tracking": {"method": "gradient_tracking"},
-    "EXTRA": {"method": "extra"},
-    "DSGD with momentum": {**_DSGD, "local_rule": "momentum"},
-    "quasi-global momentum": {"method": "quasi_global"},
-    "momentum tracking": {"method": "momentum_tracking"},
-    "RelaySGD": {"method": "relay_sum"},
-    "CHOCO-SGD, top-k": {"method": "choco"},
-    "local SGD": {**_LOCAL, **_TOGETHER},
-    "outer optimizer": {"method": "outer"},
-    "DSGD, exponential graph": {**_DSGD, "topology": "exponential"},
-    "DSGD, one-peer hypercube": {**_DSGD, "topology": "one_peer_hypercube"},
-    "epidemic learning": {"method": "epidemic"},
-    "asynchronous gossip": {**_DSGD, **_ALONE},
-    "asynchronous NGO": {**_NGO, **_ALONE},
-    "asynchronous capped NGO": {**_CAPPED, **_ALONE},
-    "asynchronous local SGD": {**_LOCAL, **_ALONE},
-    "AD-PSGD": {"method": "ad_psgd"},
-    "asynchronous push-sum": {"method": "async_push_sum"},
-    "clipped gossip": {"coupling": "clipped"},
-    "median": {"coupling": "median"},
-    "trimmed mean": {"coupling": "trimmed_mean"},
-}
+#: The runs of each method.
+METHODS: dict[str, Selection] = read_mapping(
+    Path(__file__).with_name("board_methods.yaml"), "methods"
+)["methods"]
 
 NOT_RUN = {**dict.fromkeys(("estimate", "low", "high"), np.nan), "seeds": 0}
 
