@@ -20,7 +20,7 @@ import numpy as np
 
 from verdicts.lazy import pd, special
 from verdicts.registry import UserError, check, one_of
-from verdicts.report import Result, Section, as_strings, write_page
+from verdicts.report import Result, Section, as_strings, page_texts, write_page
 from verdicts.statistics import ALPHA
 from verdicts.statistics.multiverse import share_interval
 from verdicts.statistics.samples import FEWEST
@@ -347,30 +347,17 @@ def weigh(
 
 TITLE = "Which choices could have printed this?"
 
-ASSUMED = """A candidate is one choice of all values that the text leaves open; before the table is
-seen, all are equally likely. A candidate's weight is how likely it would have printed these
-numbers: Student's t distribution of one more run, with the error of what was not run, the cells
-correlated as our runs' are, to a power that gives planted candidates the highest weight (here
-{power:g}). Rounding counts as a variance. The effective number (Kish) is that of candidates of
-equal weight that would say as much. "None could" is said below 1 %."""
-
-REMAINS = """With 90 %: of a range, as much is left out at both ends; of choices, the likeliest
-ones. Size: the share of what was tried that remains; 0.9 of a range is what nothing told would
-leave. Likeliest: the likeliest candidate's."""
-
-READ = """The likeliest candidate, and where one run of it lies with 95 %. Off: printed − likeliest,
-in errors. Given: the same, after what the other numbers tell."""
-
 
 def sections(found: Candidates, more: Iterable[Section] = ()) -> list[Section]:
     """What the page says, and then ``more``."""
+    texts = page_texts("candidates")
     best: Any = found.tried.values.iloc[found.best].rename("likeliest").astype(str)
     content = [("Answer", str(found), pd.DataFrame())]
     if len(found.frame):
         table = found.frame.set_index("value").join(best).rename_axis("value").reset_index()
-        content.append(("What remains of each value", REMAINS, as_strings(table)))
-    content.append(("Printed numbers", READ, as_strings(found.numbers())))
-    assumed = ASSUMED.format(power=found.tried.power)
+        content.append(("What remains of each value", texts["remains"], as_strings(table)))
+    content.append(("Printed numbers", texts["read"], as_strings(found.numbers())))
+    assumed = texts["assumed"].format(power=found.tried.power)
     return [*content, *more, ("What is assumed", assumed, pd.DataFrame())]
 
 

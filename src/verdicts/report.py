@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from verdicts.files import content_of, write_together
+from verdicts.files import content_of, read_mapping, write_together
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
 from verdicts.statistics import ABSENT, number
@@ -159,6 +159,11 @@ def _sections(rows: Sequence[Row]) -> list[Section]:
     claims, cells, none = print_board(rows), print_board(rows, cells=True), pd.DataFrame()
     head = [("", counted(counts(rows)), none), ("", registered(rows), claims)]
     return [*head, ("", EXPLAINED, none), ("Parts of claims" * bool(len(cells)), "", cells)]
+
+
+def page_texts(page: str) -> dict[str, Any]:
+    """The words of a page, by name (``page_texts.yaml``)."""
+    return read_mapping(Path(__file__).with_name("page_texts.yaml"), "texts")[page]
 
 
 def markdown_page(title: str, sections: Iterable[Section], picture: str = "", alt: str = "") -> str:

@@ -21,7 +21,7 @@ from verdicts import replication
 from verdicts.lazy import pd, special
 from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, read_printed
 from verdicts.registry import UserError, check, one_of
-from verdicts.report import Result, Section, as_strings, markdown_page, write_page
+from verdicts.report import Result, Section, as_strings, markdown_page, page_texts, write_page
 from verdicts.run_values import per_run
 from verdicts.scores import are_left_out
 from verdicts.statistics import ABSENT, ALPHA, FEWEST, alike, exceeds, judgement, samples
@@ -470,13 +470,6 @@ def _said(table: pd.DataFrame, keys: list[str]) -> Iterator[str]:
 
 TITLE = "Is this a reproduction?"
 
-RULE = """A level is a printed number; a gap is the printed difference of two methods. Levels agree
-if (1) as many of them lie inside their 95 % prediction intervals as chance allows, and (2) the
-farthest is no outlier (Cochran's Q, times their number); each test has 2.5 %. The same for gaps.
-Gaps can be told from zero if at least half of them are consistent: their intervals exclude it.
-Without gaps, the levels decide. A number has no answer without a run, with too few runs, and with a
-diverged one. Cells share seeds and data: a count is less certain than its interval says."""
-
 #: The rule, case by case: of levels, of gaps, and the answer.
 CASES = (
     ("agree", "agree, and can be told", REPRODUCED),
@@ -487,38 +480,10 @@ CASES = (
     ("agree", "agree, and cannot be told", NOT_TOLD),
 )
 
-READ = """Interval: a printed number of runs like ours lies here with probability 95 %; it ends
-where the scale ends. Consistent: the printed number is inside. Not met: it is outside. Cannot be
-told: it is inside, but so is zero, or a level's interval is wider than {width}. z: ours − printed,
-less the rounding, in standard errors."""
-
-ASSUMED = """Without a printed spread (± a standard error), a number counts as one run, or as the
-mean of the stated number of runs, with the spread of ours; the two of a gap are paired by seed.
-With spreads, of at least 3 runs, they are independent, each of its number of runs, or of as many
-as ours. The interval has where p, the mean of Student's with each number of runs, weighted by the
-variances, is above 5 %. A number may be off by half of its last digit. For all definitions but the
-first, standard errors are widened to Student's intervals."""
-
-#: The definitions: the name, the question, the source, the column of rows, and the least and
-#: greatest value with which it is met.
-DEFINITIONS = (
-    ("prediction interval", "does the printed number lie where ours lets expect it?",
-     "Patil et al. 2016", "inside", 1, 1),
-    ("same sign", "is our gap on the side of the paper's?", ABSENT, "same_sign", 1, 1),
-    ("same sign and significant", "is it, with p ≤ 5 %?",
-     "Open Science Collaboration 2015", "significant", 1, 1),
-    ("small telescopes", "could the paper have seen a gap like ours? (p ≥ 5 %)",
-     "Simonsohn 2015", "telescopes_p", 0.05, 1),
-    ("sceptical p", "do both convince a sceptic? (p ≤ 5 %)", "Held 2020", "sceptical_p", 0, 0.05),
-    ("sceptical p, golden level", "do both, on one side? (p ≤ 2.5 %)",
-     "Held et al. 2022", "golden_p", 0, 0.025),
-    ("equivalence", "is their difference below the margin? (p ≤ 5 %)",
-     "Schuirmann 1987", "equivalence_p", 0, 0.05),
-)  # fmt: skip
-
 
 def sections(found: Reproduction) -> list[Section]:
     """What the page says."""
+    texts = page_texts("reproduction")
     answer, *counts = found.answer()
     told = [answer.capitalize(), *map(_counted, ("printed number", "gap"), counts), *found.told]
     margin = f"The margin is {found.margin:g}." if found.margin else "No margin is given."
@@ -532,11 +497,11 @@ def sections(found: Reproduction) -> list[Section]:
         ("Answer", ". ".join(filter(None, told)) + ".", None),
         ("Part by part", "The same rule for each part.", [*_parts(found)]),
         ("By which definition?", margin, pd.DataFrame(_definitions(found), columns=asked)),
-        ("Printed numbers", READ.format(width=width), levels),
+        ("Printed numbers", texts["read"].format(width=width), levels),
         ("Gaps", "From the same setting, and paired by seed.", gaps),
         ("Other settings", distance, near),
-        ("The rule", RULE, pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])),
-        ("What is assumed", ASSUMED, None),
+        ("The rule", texts["rule"], pd.DataFrame(CASES, columns=["levels", "gaps", "answer"])),
+        ("What is assumed", texts["assumed"], None),
     ]
     shown = [section for section in content if section[2] is None or len(section[2])]
     return [(name, text, as_strings(pd.DataFrame(of))) for name, text, of in shown]
@@ -586,7 +551,7 @@ def _parts(found: Reproduction) -> Iterator[dict[str, str]]:
 def _definitions(found: Reproduction) -> Iterator[tuple[str, ...]]:
     """How many levels and gaps meet each definition."""
     kinds = [comparable(found.of(kind)) for kind in (LEVEL, GAP)]
-    for *named, column, least, most in DEFINITIONS:
+    for *named, column, least, most in page_texts("reproduction")["definitions"]:
         met = [rows[column].dropna().astype(float).between(least, most) for rows in kinds]
         yield *named, *(f"{of.sum()} of {len(of)}" if len(of) else "" for of in met)
     if found.gaps:
