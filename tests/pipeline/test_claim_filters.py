@@ -66,7 +66,7 @@ def test_a_typing_error_in_a_gate(tmp_path, gate, message):
     {"from": "consensus_figS1", "where": {"p": 3}},  # its own range, beyond that of runs
 )
 def test_values_that_may_be_are_left_to_the_runs(tmp_path, changes):
-    level = {"quantity": "level", "with": {}, **changes}
+    level = {"quantity": "level", "with": {"value": "V"}, **changes}
     check(tmp_path, **level)
     check(tmp_path, {"from": "table1", "where": {"topology": "star"}}, **level)
 

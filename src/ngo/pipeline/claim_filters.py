@@ -17,11 +17,9 @@ from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.experiments import PREFIX
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
-from verdicts.claims import Claim, ClaimsFile, Gate, selections
+from verdicts.claims import Claim, ClaimsFile, Gate, named_columns, selected_rows
 from verdicts.quantities import QUANTITIES, within
 from verdicts.registry import UserError, as_list, one_of, shown, unknown
-from verdicts.run_values import Value, parsed
-from verdicts.table import Column
 
 # The columns of an experiment's tidy table, other than the fields of its runs.
 OF_RUNS = {
@@ -84,44 +82,23 @@ class Table:
 
 def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:
     """Check the rows that a claim or a gate selects, and the arguments of its quantity."""
-    _check_rows(f"{key}.where", entry.where, tables)
-    if isinstance(entry, Claim):
-        for name, cell in entry.cells.items():
-            _check_rows(f"{key}.cells.{name}", cell.where, tables)
-    elif entry.column is not None:
-        _check_column(f"{key}.column", entry.column, tables)
-    if entry.quantity is None:
-        return
-    for place, where in selections(key, entry):
-        _check_rows(place, where, tables)
-    types = QUANTITIES[entry.quantity].types
+    columns = [table.columns for table in tables]
+    if all(columns):  # they are known
+        known = set().union(*columns)
+        for place, column in named_columns(key, entry, known):
+            one_of(place, column, known)
+    for place, where in selected_rows(key, entry):
+        for name, wanted in where.items():
+            # The ends of a range are numbers.
+            for value in as_list(wanted) if not isinstance(wanted, Mapping) else ():
+                _check_value(f"{place}.{name}", name, value, tables)
+    types = QUANTITIES[entry.quantity].types if entry.quantity else {}
     for name, value in entry.arguments.items():
         place = f"{key}.with.{name}"
-        if within(Column, types[name]):
-            for column in as_list(value):
-                _check_column(place, column, tables)
-        elif within(Value, types[name]):
-            _check_number(place, value, tables)
-        elif within(Mixer, types[name]) and value not in (known := {*MIXERS, *COUPLINGS}):
-            raise unknown(place, value, known)
+        if within(Mixer, types[name]):
+            one_of(place, value, {*MIXERS, *COUPLINGS})
         elif name in FIELDS and FIELDS[name].names is not None:
             checked(place, value, FIELDS[name])
-
-
-def _check_rows(key: str, where: Mapping[str, object], tables: list[Table]) -> None:
-    for name, wanted in where.items():
-        _check_column(key, name, tables)
-        place = f"{key}.{name}"
-        if isinstance(wanted, Mapping):
-            continue  # a range: its ends are numbers
-        for value in as_list(wanted):
-            _check_value(place, name, value, tables)
-
-
-def _check_column(key: str, name: object, tables: list[Table]) -> None:
-    known = [table.columns for table in tables]
-    if all(known) and not any(name in columns for columns in known):
-        raise unknown(key, name, set().union(*known))
 
 
 def _check_value(key: str, name: str, value: object, tables: Iterable[Table]) -> None:
@@ -140,14 +117,3 @@ def _check_value(key: str, name: str, value: object, tables: Iterable[Table]) ->
         else:
             return
     raise mistakes[0]
-
-
-def _check_number(key: str, value: object, tables: list[Table]) -> None:
-    """Raise unless ``value`` is a number of a run, or a column of a table without runs."""
-    if any(table.trained for table in tables):
-        try:
-            parsed(value, set().union(*(table.columns for table in tables)))
-        except UserError as error:
-            raise UserError(f"{key.rpartition('.')[0]}.{error}") from None
-    else:
-        _check_column(key, value, tables)

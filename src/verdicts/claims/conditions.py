@@ -19,7 +19,17 @@ from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.run_values import SHARE, UNITS, Value, as_numbers, column_of, last_evaluations
 from verdicts.statistics.samples import exceeds
-from verdicts.table import SETTING, UNIVERSE, Column, Tables, joined, matches, need, selected
+from verdicts.table import (
+    SETTING,
+    UNIVERSE,
+    Column,
+    Selection,
+    Tables,
+    joined,
+    matches,
+    need,
+    selected,
+)  # fmt: skip
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
@@ -92,7 +102,7 @@ def check_names(claims: ClaimsFile, tables: Tables) -> None:
             names = entry.tables or claim.tables
             if not claims.is_optional(claim.id) and all(name in tables for name in names):
                 columns = dict.fromkeys(str(column) for name in names for column in tables[name])
-                for at, column in _columns(place, entry, columns):
+                for at, column in named_columns(place, entry, columns):
                     one_of(at, column, columns)
                 if isinstance(entry, Claim):
                     shares = _shares([tables[name] for name in names])
@@ -109,29 +119,37 @@ def _shares(tables: Sequence[pd.DataFrame]) -> set[str]:
     return shares
 
 
-def _columns(key: str, entry: Claim | Gate, known: Collection[str]) -> Iterator[tuple[str, object]]:
+def named_columns(
+    key: str, entry: Claim | Gate, known: Collection[str]
+) -> Iterator[tuple[str, object]]:
     """The columns that a claim or a gate names, each with its place.
 
     Raises a UserError for a number of a run that the ``known`` columns do not give.
     """
-    selected = [(f"{key}.where", entry.where)]
+    for place, where in selected_rows(key, entry):
+        yield from ((place, name) for name in where)
     if isinstance(entry, Claim):
-        selected += [(f"{key}.cells.{name}", cell.where) for name, cell in entry.cells.items()]
         for setting in (entry.universes and entry.universes.settings) or ():
             yield f"{key}.universes.settings", f"{SETTING}{setting}"
     elif entry.column is not None:
         yield f"{key}.column", entry.column
     if entry.quantity is not None:
         quantity = QUANTITIES[entry.quantity]
-        selected += selections(key, entry)
         for name, value in quantity.given(Value, entry.arguments):
             yield from _column_of(f"{key}.with.{name}", value, known)
         for name, value in quantity.given(Column, entry.arguments):
             for column in value if isinstance(value, list | tuple) else [value]:
                 yield f"{key}.with.{name}", column
-    for place, where in selected:
-        for column in where:
-            yield place, column
+
+
+def selected_rows(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]:
+    """All selections of a claim or a gate: its rows, those of cells, those of arguments."""
+    yield f"{key}.where", entry.where
+    if isinstance(entry, Claim):
+        for name, cell in entry.cells.items():
+            yield f"{key}.cells.{name}", cell.where
+    if entry.quantity is not None:
+        yield from selections(key, entry)
 
 
 def _column_of(key: str, value: Any, known: Collection[str]) -> Iterator[tuple[str, object]]:
