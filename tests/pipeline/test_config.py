@@ -5,7 +5,7 @@ from cases import cases, refused
 from conftest import REPOSITORY
 from shipped_plans import changed, config_of, of_a_tier, plan_of
 
-from ngo.pipeline.config import GONE, read_config, without_gone
+from ngo.pipeline.config import read_config
 from verdicts.registry import UserError
 
 MEMORY = {"mem_mb": 1, "runtime": 1, "mem_mb_of": {"mnst": 2}}
@@ -19,14 +19,6 @@ def test_overlays_come_after_a_base_merge_mappings_and_replace_lists(tmp_path):
     base, overlay = (REPOSITORY / "config" / name for name in ("config.yaml", "demo.yaml"))
     assert read_config([base, overlay])["tier"] == "demo"
     refused("config.yaml' is a base; name it before its overlays", read_config, [overlay, base])
-
-
-@pytest.mark.parametrize("key", GONE)
-def test_a_key_of_an_earlier_release_is_told_in_a_line_and_works(key, caplog):
-    config = config_of()
-    assert plan_of({**config, key: 3}).training == plan_of(config).training
-    assert caplog.messages == [f"note: config: {key} is no key any more: {GONE[key]}"]
-    assert without_gone({**config, **dict.fromkeys(GONE)}) == config
 
 
 ITSELF = []

@@ -12,7 +12,6 @@ from shipped_plans import plan_of
 from ngo.common import plugins
 from ngo.pipeline.config import read_config
 from ngo.pipeline.notebooks import execute
-from ngo.pipeline.paper_figures import paper_of
 from ngo.pipeline.paths import NGO
 from ngo.training.tidy import aggregate, write_tidy
 from verdicts.registry import UserError
@@ -98,13 +97,6 @@ def test_a_config_without_the_section_has_the_figures_of_its_paper(own):
     config = read_config([REPOSITORY / "config/config.yaml"])
     del config["figures"]
     assert "fig4" in plan_of(config).artefacts
-
-
-@pytest.mark.parametrize(("tier", "name"), [("beyond", "beyond"), ("laptop", NGO), ("else", NGO)])
-def test_a_config_without_a_paper_has_the_one_of_its_tier(tier, name):
-    """As archives have it that were packed before papers had folders."""
-    assert paper_of({"tier": tier}).name == name
-    assert paper_of({"tier": tier}).title
 
 
 @pytest.fixture

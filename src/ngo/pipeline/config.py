@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cache
-from logging import getLogger
 from pathlib import Path
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -24,8 +23,6 @@ from ngo.common.registries import DATASETS
 from ngo.measures.measurement import MEASUREMENTS
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, nearest, one_of, shown
-
-LOG = getLogger("ngo")
 
 # Levels of a config; the package's own have 5.
 DEEPEST = 20
@@ -54,11 +51,10 @@ def checked(config: Mapping) -> tuple[dict, dict]:
     The plugins are imported first: they register names. Raises a UserError for the first mistake.
     """
     check_size(config)
-    whole = without_gone(config)
-    plugins.load(plugin_files(whole))
-    kept = without_left_out(whole)
+    plugins.load(plugin_files(config))
+    kept = without_left_out(config)
     check_schema(kept)
-    return kept, whole
+    return kept, dict(config)
 
 
 def _overlaid(base: Mapping, overlay: Mapping) -> dict:
@@ -68,21 +64,6 @@ def _overlaid(base: Mapping, overlay: Mapping) -> dict:
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
         merged[key] = _overlaid(merged[key], value) if both else value
     return merged
-
-
-#: Keys of earlier releases, and what stands in their place.
-GONE = {
-    "warm": "runs that take seconds share a job",
-    "runs_per_gpu": "snakemake --resources gpu=N says how many jobs run on GPUs at a time",
-    "mixed_versions": "runs that other versions of the libraries made are trained again",
-}
-
-
-def without_gone(config: Mapping) -> dict:
-    """The config without the keys of earlier releases; a line says what replaces each."""
-    for key in GONE.keys() & config.keys():
-        LOG.warning("note: config: %s is no key any more: %s", key, GONE[key])
-    return {key: value for key, value in config.items() if key not in GONE}
 
 
 def check_size(config: Mapping) -> None:

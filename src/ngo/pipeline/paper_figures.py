@@ -47,18 +47,9 @@ def figures_of(name: str) -> Mapping[str, Mapping]:
 
 
 def paper_of(config: Mapping) -> Paper:
-    """The paper of a config; a one-line UserError for a name without a folder.
-
-    Configs from before papers had folders have no section: their paper is the one with the name of
-    the tier, or else NGO.
-    """
-    names = paths.paper_names()
-    section = config.get("paper")
-    if section is None:
-        name = config["tier"] if config["tier"] in names else paths.NGO
-        section = read_config([paths.REPOSITORY / paths.config_of(name)])["paper"]
-    one_of("paper.name", section["name"], names)
-    return Paper(**section)
+    """The paper of a config; a one-line UserError for a name without a folder."""
+    one_of("paper.name", config["paper"]["name"], paths.paper_names())
+    return Paper(**config["paper"])
 
 
 def own_study(config: Mapping) -> Paper:
@@ -67,7 +58,7 @@ def own_study(config: Mapping) -> Paper:
     The default title is the name of the tier.
     """
     ngo = read_config([paths.REPOSITORY / paths.CONFIG])["paper"]
-    stated = {key: value for key, value in config.get("paper", {}).items() if value != ngo[key]}
+    stated = {key: value for key, value in config["paper"].items() if value != ngo[key]}
     return Paper(**{**dict.fromkeys(ngo, ""), "title": config["tier"], **stated})
 
 

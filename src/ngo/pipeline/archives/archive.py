@@ -27,7 +27,7 @@ import ngo
 from ngo.pipeline import paths
 from ngo.pipeline.archives import finished_runs
 from ngo.pipeline.archives.finished_runs import FinishedRun
-from ngo.pipeline.config import GONE, plugin_files, read_config, values_in
+from ngo.pipeline.config import plugin_files, read_config, values_in
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
@@ -43,6 +43,9 @@ OLDER = "older"
 
 #: Provenance in archives of before; nothing reads it.
 CRATE = "ro-crate-metadata.json"
+
+#: Keys in configs of before; nothing reads them.
+GONE = ("warm", "runs_per_gpu", "mixed_versions")
 
 #: What any archive may have; other members must be asked for by its config.
 ALWAYS = (members.ABOUT, CRATE, finished_runs.METRICS, finished_runs.RECORDS)
@@ -273,7 +276,6 @@ def _planned(archive: Archive) -> Plan:
     """The checked plan, in the folder of its files."""
     about = archive.about
     with refusing(archive.path), members.strange("its config can't be planned"):
-        # without a warning of keys of earlier releases, which the reader can't change
         planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
         check_expected(archive.members, planned, about["configs"])
         planned.ledger  # noqa: B018 (its file is checked)
