@@ -229,20 +229,12 @@ def as_line(rows: Sequence[Row]) -> str:
     return json.dumps({"version": VERSION, "counts": counts(rows), "verdicts": said}) + "\n"
 
 
-BADGE = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" '
-    'aria-label="claims: {says}"><rect width="{width}" height="20" fill="{colour}"/>'
-    '<rect width="50" height="20"/><g fill="#fff" font-family="sans-serif" font-size="11">'
-    '<text x="7" y="14">claims</text><text x="57" y="14">{says}</text></g></svg>\n'
-)
-
-
 def as_badge(rows: Sequence[Row]) -> str:
     """A picture (SVG) that says how many claims hold; green if all do. Marked ones do not count."""
     found = answered(counts(rows))
     held, every = found["hold"], sum(found.values()) - found[MARKED]
     says, colour = f"{held} of {every} hold", "#12652a" if held == every else "#7a4b00"
-    return BADGE.format(says=says, colour=colour, width=64 + 7 * len(says))
+    return _file("page_badge.svg").format(says=says, colour=colour, width=64 + 7 * len(says))
 
 
 def as_page(rows: Sequence[Row], title: str = "Verdicts", shown: Sequence[Path] = ()) -> str:
@@ -268,13 +260,12 @@ def html_page(title: str, sections: Iterable[Section], *pictures: bytes, alt: st
         parts += [f"<p>{escape(text)}</p>" if text else ""]
         parts += [] if table.empty else [html_table(table, heading or title)]
     body = "\n".join(filter(None, parts))
-    style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"{body}\n</main>\n</body>\n</html>\n"
-    )
+    return _file("page.html").format(title=escape(title), style=_file("page.css"), body=body)
+
+
+def _file(name: str) -> str:
+    """The text of a file beside this one."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def write_page(
