@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
-from cycler import cycler
-from matplotlib import colormaps
+from matplotlib import colormaps, rc_params_from_file
 from matplotlib.colors import to_hex
 
-#: Okabe and Ito's palette. Line styles and markers make the same distinctions without colour.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+#: Matplotlib's settings, as its ``style.use`` reads them.
+HOUSE = rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
+
+#: Line styles and markers make the same distinctions without colour.
+COLOURS = tuple(HOUSE["axes.prop_cycle"].by_key()["color"])
 
 LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -20,7 +23,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 TEXT_WIDTH = 6.75
 
 #: The sizes of letters in points: of titles and labels of axes, and of all others.
-LARGE, SMALL = 8, 7
+LARGE, SMALL = HOUSE["axes.labelsize"], HOUSE["font.size"]
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,6 @@ def scale_styles(labels: Sequence[str]) -> list[Style]:
         Style(label, to_hex(shade), "-", MARKERS[k % len(MARKERS)])
         for k, (label, shade) in enumerate(zip(labels, shades, strict=True))
     ]
-
-
-#: Matplotlib's settings.
-HOUSE = {
-    "axes.prop_cycle": cycler(color=COLOURS),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.labelsize": LARGE,
-    "axes.titlesize": LARGE,
-    "figure.constrained_layout.use": True,
-    "font.size": SMALL,
-    "legend.frameon": False,
-    "pdf.fonttype": 42,
-    "savefig.dpi": 200,
-}
 
 
 def styles(names: Sequence[str]) -> dict[str, Style]:
