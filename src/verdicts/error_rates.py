@@ -18,7 +18,7 @@ import numpy as np
 
 from verdicts import comparison, reproduction
 from verdicts.lazy import pd, special, stats
-from verdicts.report import pipe_table
+from verdicts.report import page_texts, pipe_table
 from verdicts.statistics import ABSENT, ALPHA, judgement
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import Verdict, judge, judge_every
@@ -66,19 +66,6 @@ NOISES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]] 
     ),
     "steps of 0.5": lambda stream, shape: np.rint(2 * stream.standard_normal(shape)) / 2,
 }
-
-#: Why more than 5 % of our answers are false, and what is better, by how forms start and by noise.
-SKEWED = "skewed noise, at the margin; of the other rules, only the t test finds nothing equivalent"
-FAR = "an interval this wide holds other numbers, too; better: reproduce with a width, or ±1 %"
-RELATED = "universes that are correlated are fewer than they seem; no other rule here tells shares"
-WHY = {
-    ("5 pairs, 6 claims", "normal"): "equivalence speaks against a claim, and is not adjusted",
-    ("3 × 10 runs", "normal"): "three runs hardly tell a spread; no other rule here is better",
-    **{(name, "lognormal"): SKEWED for name in ("5 pairs", "10 pairs", "5 × 20 runs")},
-    **{(f"claim: {name}", "normal"): FAR for name in ("a", "mean", "4", "12")},
-    **{(f"{k} universes, correlated", "normal"): RELATED for k in (25, 45, 134)},
-}
-
 
 # How results are drawn: runs of both sides, [simulations, claims, runs]; −inf is a diverged run.
 
@@ -333,8 +320,10 @@ class Form(NamedTuple):
     @property
     def why(self) -> str:
         """Why more than 5 % of our answers are false; empty if they are not."""
-        of_noise = {start: why for (start, noise), why in WHY.items() if noise == self.noise}
-        return next((why for start, why in of_noise.items() if self.name.startswith(start)), "")
+        for start, noise, why in page_texts("rates")["why"]:
+            if noise == self.noise and self.name.startswith(start):
+                return str(why)
+        return ""
 
     def drawn(self, effect: float, simulations: int) -> Sides:
         """Both sides with this effect, always from the same stream."""

@@ -114,12 +114,13 @@ def lines_of(row: Row, width: int = WIDTH) -> str:
     return f"{row.verdict:<{width}}{what}" + (f"\n{'':{width}}  {told}" if told else "")
 
 
-EXPLAINED = (
-    "Measured: the mean over seeds, or the number of cases. p: adjusted within the family of "
-    "claims. Interval: what the test behind the verdict does not reject. Smallest effect: the "
-    "difference that so many seeds show with power 80 %. Seeds needed: to decide the claim with "
-    "that power, if the true effect is the measured one."
-)
+def page_texts(page: str) -> Any:
+    """The words of a page, by name (``page_texts.yaml``)."""
+    return read_mapping(Path(__file__).with_name("page_texts.yaml"), "texts")[page]
+
+
+#: What the columns of the tables of verdicts mean.
+EXPLAINED: str = page_texts("verdicts")
 
 
 def print_board(rows: Iterable[Row], *, cells: bool = False) -> pd.DataFrame:
@@ -159,11 +160,6 @@ def _sections(rows: Sequence[Row]) -> list[Section]:
     claims, cells, none = print_board(rows), print_board(rows, cells=True), pd.DataFrame()
     head = [("", counted(counts(rows)), none), ("", registered(rows), claims)]
     return [*head, ("", EXPLAINED, none), ("Parts of claims" * bool(len(cells)), "", cells)]
-
-
-def page_texts(page: str) -> dict[str, Any]:
-    """The words of a page, by name (``page_texts.yaml``)."""
-    return read_mapping(Path(__file__).with_name("page_texts.yaml"), "texts")[page]
 
 
 def markdown_page(title: str, sections: Iterable[Section], picture: str = "", alt: str = "") -> str:

@@ -27,7 +27,7 @@ from verdicts.candidates import SCALES, Candidates, Tried, weigh
 from verdicts.claims import ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
 from verdicts.registry import UserError, as_list
-from verdicts.report import Section, as_strings
+from verdicts.report import Section, as_strings, page_texts
 from verdicts.reproduction import text_of
 from verdicts.run_values import VALUES
 from verdicts.table import matches, need
@@ -301,14 +301,6 @@ def planted(found: Study, number: int) -> pd.DataFrame:
 
 # The page.
 
-CLAIMS = f"""In the candidates that could have printed the other numbers, it holds in so many.
-Weights use only cells outside the claim. Below {judge.FEWEST_EFFECTIVE} effective candidates, there
-are too few to tell."""
-
-PLANTS = """Trained candidates are left out and planted: one seed's table, with two decimals. Holds:
-how often the planted value is in what remains, which has the probability said; or how often it is
-said that none could have printed the table, and with points added to one method."""
-
 
 def report(
     found: Study, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame], number: int = 0
@@ -324,11 +316,13 @@ def report(
         rows = weigh(found.printed, tried, rest).predicted(held)
         text = f"Weighed by the other {len(rest)} numbers alone, {rows['inside'].sum()} of "
         content.append(("Held out", f"{text}{len(rows)} lie in their intervals of 95 %.", rows))
+    texts = page_texts("candidates")
+    about = texts["claims"].format(fewest=judge.FEWEST_EFFECTIVE)
     for name in found.entry.get("claims", {}):
         rows = pd.DataFrame(shares(found, claims, tables, name))
-        content.append(("A claim in what remains", f"{claims.claims[name].says}. {CLAIMS}", rows))
+        content.append(("A claim in what remains", f"{claims.claims[name].says}. {about}", rows))
     if number:
-        content.append(("Is the instrument right?", PLANTS, planted(found, number)))
+        content.append(("Is the instrument right?", texts["plants"], planted(found, number)))
     weighed = weigh(found.printed, tried, told=[lacking] if found.unanswered else [])
     return weighed, [(heading, text, as_strings(rows)) for heading, text, rows in content]
 
