@@ -18,26 +18,14 @@ from ngo.analysis.consensus import in_columns
 from ngo.analysis.seed_means import GEOMETRIC, on_log_axis
 from ngo.plots import COVER, HALO, log_axis, piles
 from ngo.plots.captions import span
-from ngo.plots.style import COLOURS, METHOD_STYLES, Style, kth_style
+from ngo.plots.style import COLOURS, METHOD_STYLES, WORDS, Style, kth_style
 
 # Means over seeds with intervals, as curves or markers; diverged runs are marked.
 
 PERCENT = ("accuracy", "best")
 DIFFERENCES = ("difference", "gain")
 
-LABELS = {
-    "V": "index $V$",
-    "V_mean": "mean of $V$ so far",
-    "ratio": "$V$ / linear gossip's",
-    "accuracy": "test accuracy (%)",
-    "best": "best test accuracy (%)",
-    "difference": "NGO − gossip (points)",
-    "gain": "gain (points)",
-    "loss": "test squared error",
-    "test_loss": "test loss",
-    "workers_loss": "test squared error",
-    "steps_to_target": "steps",
-}
+LABELS: dict[str, str] = WORDS["labels"]
 
 #: The powers of ten that a log axis shows at most: what is far below is of no interest.
 DECADES = 6

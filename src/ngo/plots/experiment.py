@@ -36,13 +36,7 @@ STRIP, GAP = 0.13, 0.11
 SHORT, CURVES, DECADES = 12, 8, 12
 
 #: The titles of panels, and the words at their axes; other fields are without their underscores.
-TITLES = {"tuned": "tuning", "difference": "difference", "ratio": "difference", "V": "disagreement"}
-WORDS = {
-    **{"accuracy": "test accuracy,\nmean model (%)", "loss": "test loss,\nmean model"},
-    **{"difference": "points", "ratio": "ratio of losses", "V": "index $V$", "epoch": "epochs"},
-    **{"lr": "learning rate", "gamma": "synchronization rate γ", "p": "exponent p"},
-    **{"step": "steps", "bytes_sent": "MB sent", "virtual_seconds": "seconds"},
-}
+TITLES, WORDS = (style.WORDS[name] for name in ("titles", "experiment"))
 SYMBOLS = {"lr": "η", "gamma": "γ", "p": "p"}
 
 #: The columns of means and intervals, and how many columns of ``table`` are results.

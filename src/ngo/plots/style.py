@@ -10,11 +10,16 @@ import numpy as np
 from matplotlib import colormaps, rc_params_from_file
 from matplotlib.colors import to_hex
 
+from verdicts.files import read_mapping
+
 #: Matplotlib's settings, as its ``style.use`` reads them.
 HOUSE = rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
 
 #: Line styles and markers make the same distinctions without colour.
 COLOURS = tuple(HOUSE["axes.prop_cycle"].by_key()["color"])
+
+#: The words at axes and in titles.
+WORDS = read_mapping(Path(__file__).with_name("words.yaml"), "words")
 
 LINES = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P")
