@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from string import Template
 
 import yaml
 
 from verdicts.registry import UserError
 from verdicts.run_values import last_evaluations, worst_of
 from verdicts.table import meant_as_seed, read_table
+
+#: The file, with names for what a table tells.
+FIRST = Path(__file__).parents[1] / "first_claims.yaml"
 
 #: Columns that are no setting and no result.
 RESERVED = ("run", "seed", "step", "diverged", "started")
@@ -45,25 +49,17 @@ def draft(path: Path, out: Path) -> str:
         over = [name for name in texts[1:] if pair[name].nunique() > 1]
         while others and pair.duplicated(["seed", method, *over]).any():
             over.append(others.pop(0))  # what tells runs of a seed apart
-    column, of, minus, number = map(_plain, (method, *means.index[:2], value))
     end = "lower" if lowest else "higher"
     file, listed = (" ".join(text.split()) for text in (path.name, ", ".join(columns)))
     margin = float(f"{abs(means.iloc[0]) / 100:.0e}") or 1
     command = f"verdicts check {out} --tables {path.parent}".replace("\n", " ")
     more = f", over: [{', '.join(map(_plain, over))}]" if over else ""
-    return f"""\
-# One claim to start from. The columns of {file}: {listed}.
-# `verdicts quantities` lists what claims can be about. To judge it: {command}
-# Both sides are the best of these results, so that a test of this claim takes new seeds.
-claims:
-  first-claim:
-    says: {_plain(f"{means.index[0]} has a {end} {value} than {means.index[1]}")}
-    from: {_plain(path.stem)} # the table: {file}
-    quantity: difference # for each seed (without seeds, of all runs): one side − the other
-    with: {{of: {{{column}: {of}}}, minus: {{{column}: {minus}}}, value: {number}{more}}}
-    {"below" if lowest else "above"}: 0 # {end} values are taken for better ones
-    margin: {margin:g} # a smaller difference does not matter. Yours to state, before you look
-"""
+    sides = zip(("method", "of", "minus", "value"), (method, *means.index[:2], value), strict=True)
+    says = _plain(f"{means.index[0]} has a {end} {value} than {means.index[1]}")
+    told = {"file": file, "columns": listed, "command": command, "says": says, "over": more}
+    told |= {"table": _plain(path.stem), "end": end, "margin": f"{margin:g}"}
+    told |= {"relation": "below" if lowest else "above", **{k: _plain(v) for k, v in sides}}
+    return Template(FIRST.read_text(encoding="utf-8")).substitute(told)
 
 
 def _plain(value: object) -> str:
