@@ -29,15 +29,12 @@ def candidates(paper: str, table: str, dataset: str, archive: Path, plants: int,
     Ask it of Table 1 of the NGO paper:
       ngo candidates ngo --table table1 --dataset mnist
     """
-    one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import candidates as made
     from ngo.pipeline import printed_numbers
     from ngo.pipeline.config import read_config
-    from verdicts import read_claims
     from verdicts.candidates import TITLE, write
 
-    root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
-    claims = read_claims(root / paths.reference_folder(paper) / "claims.yaml")
+    root, claims, shipped = printed_numbers.of_paper(paper)
     numbers = printed_numbers.on_numbers(claims)
     config = read_config(root / at for at in dict.fromkeys([paths.CONFIG, paths.config_of(paper)]))
     of_paper = {k: e for k, e in config["unstated"].items() if e["paper"] == paper}
@@ -49,7 +46,6 @@ def candidates(paper: str, table: str, dataset: str, archive: Path, plants: int,
     alone = [] if dataset else [*{*wanted} - {entry["table"] for entry in entries.values()}]
     names = {name for entry in entries.values() for name in entry["runs"]}
     names |= {*(numbers.tables if alone else ())}
-    shipped = paths.shipped_metrics(root).get(paths.FIRST if paper == paths.NGO else paper)
     taught = (root / "results/archive").glob("unstated-*.tar")
     archives = [archive] if archive else [*filter(None, [shipped]), *taught]
     read = printed_numbers.archived_tables(archives, sorted(names), click.echo)

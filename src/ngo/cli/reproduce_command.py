@@ -10,7 +10,7 @@ from ngo.cli.options import FOLDER, INPUT
 from ngo.common.files import write_text
 from ngo.pipeline import paths
 from verdicts.cli import names, pair
-from verdicts.registry import UserError, check, one_of
+from verdicts.registry import UserError, check
 
 
 @click.command()
@@ -49,20 +49,17 @@ def reproduce(
     if paper == "init":
         _init(name, table)
         return
-    one_of("paper", paper, paths.paper_names())
     from ngo.pipeline import printed_numbers
-    from verdicts import read_claims, read_tables, reproduction
+    from verdicts import read_tables, reproduction
 
-    root = Path() if Path(paths.reference_folder(paper)).is_dir() else paths.REPOSITORY
-    file = root / paths.reference_folder(paper) / "claims.yaml"
-    claims = printed_numbers.on_numbers(read_claims(file))
-    of_paper = paths.FIRST if paper == paths.NGO else paper
-    if tier is None:
-        archive = archive or paths.shipped_metrics(root).get(of_paper)
+    _, claims, shipped = printed_numbers.of_paper(paper)
+    claims = printed_numbers.on_numbers(claims)
+    archive = archive or (shipped if tier is None else None)
     if archive is not None:
         tables = printed_numbers.archived_tables([archive], claims.tables, click.echo)
     else:
-        tables = read_tables(f"{paths.tier_folder(tier or of_paper)}/metrics", claims.tables)
+        tier = tier or (paths.FIRST if paper == paths.NGO else paper)
+        tables = read_tables(f"{paths.tier_folder(tier)}/metrics", claims.tables)
     printed, measured = printed_numbers.printed_and_measured(claims, tables)
     answer = reproduction.reproduce(measured, printed, gaps=pair(gaps), by=names(by), **rule)
     folder = out or Path("results/reproduction") / paper

@@ -12,14 +12,24 @@ from typing import Any
 
 import pandas as pd
 
+from ngo.pipeline import paths
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.shipped_board import tables_of
-from verdicts import seed_numbers
+from verdicts import read_claims, seed_numbers
 from verdicts.claims import Claim, ClaimsFile
 from verdicts.printed_tables import OF_NUMBERS, printed_number
-from verdicts.registry import UserError
+from verdicts.registry import UserError, one_of
 from verdicts.reproduction import in_words, keys_of, text_of
 from verdicts.table import Selection, Tables, joined, selected
+
+
+def of_paper(paper: str) -> tuple[Path, ClaimsFile, Path | None]:
+    """The folder with a paper, its claims, and its shipped archive, if there is one."""
+    one_of("paper", paper, paths.paper_names())
+    folder = paths.reference_folder(paper)
+    root = Path() if Path(folder).is_dir() else paths.REPOSITORY
+    shipped = paths.shipped_metrics(root).get(paths.FIRST if paper == paths.NGO else paper)
+    return root, read_claims(root / folder / "claims.yaml"), shipped
 
 
 def on_numbers(claims: ClaimsFile) -> ClaimsFile:
@@ -32,11 +42,11 @@ def on_numbers(claims: ClaimsFile) -> ClaimsFile:
 
 
 def archived_tables(
-    paths: Iterable[Path], names: Iterable[str], tell: Any
+    files: Iterable[Path], names: Iterable[str], tell: Any
 ) -> dict[str, pd.DataFrame]:
     """The tidy tables with these names, each of the first archive that has it."""
     found: dict[str, pd.DataFrame] = {}
-    for archive in map(read_archive, paths):
+    for archive in map(read_archive, files):
         with archived_plan(archive, trusted=False, tell=tell) as planned:
             new = [name for name in names if name in planned.made and name not in found]
             found |= tables_of(planned, archive, new)
