@@ -15,9 +15,10 @@ from typing import Any
 import pandas as pd
 
 from ngo.printing import bracketed
-from ngo.report.pages import file, rendered
+from ngo.report.pages import FOLDER, file, rendered
 from verdicts import judgement
 from verdicts.claims import MARKS
+from verdicts.files import read_mapping
 from verdicts.verdict_rows import ANSWERS, answered, counted, counts_of
 
 #: A row of a table: values by column.
@@ -48,15 +49,7 @@ class Board:
 
 
 #: How the columns that describe a setting are printed, with their units in the table.
-CONDITIONS = {
-    "workers": ("{:g} workers", 1),
-    "skew": ("data skewed by Dirichlet's β = {:g}", 1),
-    "bandwidth": ("{:.3g} MB to send for each worker", 1e6),
-    "stragglers": ("{:.3g} % of the workers slow", 0.01),
-    "lateness": ("messages {:g} steps late", 1),
-    "failing": ("{:.3g} % of the links failing", 0.01),
-    "liars": ("{:g} of the workers lying", 1),
-}
+CONDITIONS = read_mapping(FOLDER / "conditions.yaml", "conditions")
 
 
 def estimate_of(cell: Line) -> str:
