@@ -22,19 +22,12 @@ from ngo.pipeline.paths import REPOSITORY
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
 from verdicts import cli
+from verdicts.files import read_mapping
 from verdicts.quantities import QUANTITIES
 from verdicts.run_values import VALUES
 
-# Files of the repository, and the pages of the site that have their text.
-COPIES = {
-    "README.md": "made/readme.md",
-    "CONTRIBUTING.md": "made/contributing.md",
-    "config/README.md": "made/config.md",
-    "examples/README.md": "made/examples.md",
-    "results/README.md": "made/files.md",
-    "src/verdicts/README.md": "made/judge.md",
-    "CHANGELOG.md": "made/changelog.md",
-}
+#: Files of the repository, and the pages of the site that have their text.
+COPIES = read_mapping(Path(__file__).with_name("site_copies.yaml"), "copies")
 
 
 def write(docs: Path, pages: Mapping[str, str]) -> None:

@@ -34,28 +34,24 @@ if TYPE_CHECKING:
     from verdicts.table import read_tables
     from verdicts.verdict_rows import Row, as_table
 
-# Where each public name is; a module of this folder is where its name says.
-_PLACES = {
-    "Expectation": "statistics.evidence",  # what evidence is for or against: above 0, for example
-    "Row": "verdict_rows",  # the verdict on a claim or a cell, with its numbers
-    "UserError": "registry",  # a mistake, in one line
-    "as_table": "verdict_rows",  # rows as a DataFrame
-    "check": "judging",  # judge the claims of a file on the tables in a folder
-    "compare": "comparison",  # rank methods by a metric
-    "estimate": "statistics.samples",  # the mean over seeds, with Student's t interval
-    "evidence": "statistics.evidence",  # what numbers by seed say of an expectation
-    "final": "run_values",  # the last evaluation of each run
-    "judge": "judging",  # judge one claim on a DataFrame
-    "judged": "judging",  # judge claims and tables that are read already
-    "judgement": "statistics.judgement",  # module: the words of verdicts
-    "quantity": "quantities",  # register a quantity of your own
-    "read_claims": "claims.claims_file",  # the claims of a file, checked
-    "read_printed": "printed_tables",  # a paper's numbers, from CSV, Markdown or LaTeX
-    "read_tables": "table",  # the tables in a folder
-    "reproduce": "reproduction",  # compare printed numbers with yours
-    "seed_numbers": "judging",  # the number of each seed of a claim
-    "specification_curve": "claims.universes",  # the effects of a claim in its universes
+# The public names of each module; what each is for is told in its docstring.
+_NAMES = {
+    "claims.claims_file": "read_claims",
+    "claims.universes": "specification_curve",
+    "comparison": "compare",
+    "judging": "check judge judged seed_numbers",
+    "printed_tables": "read_printed",
+    "quantities": "quantity",
+    "registry": "UserError",
+    "reproduction": "reproduce",
+    "run_values": "final",
+    "statistics.evidence": "Expectation evidence",
+    "statistics.judgement": "judgement",
+    "statistics.samples": "estimate",
+    "table": "read_tables",
+    "verdict_rows": "Row as_table",
 }
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 # The public modules; each says at its start what it is of.
 _MODULES = "archive candidates claims cli files lazy members printed_tables quantities registration"

@@ -50,9 +50,7 @@ TRAIN_NEGATIVE_ELBO = Criterion(
 TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value", digits=(3, 2))
 TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
 HITTING_TIME = Criterion(
-    *("first hitting time (epochs)", "first_hitting", None, "first_hitting_time"),
-    same_unit=False,
-    digits=(2, 0),
+    "first hitting time (epochs)", "first_hitting", None, "first_hitting_time", 1, False, (2, 0)
 )
 
 _LOSSES = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS)

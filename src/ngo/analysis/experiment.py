@@ -83,15 +83,9 @@ def plan(metrics: pd.DataFrame) -> Plan:
         more = ["workers", *more]
         runs["workers"] = metrics[own] * (100 if score == "accuracy" else 1)
     left = runs[~runs["diverged"].groupby(runs["run"]).transform("any")]
-    held = (
-        score == "accuracy"
-        and "holdout_accuracy" in left
-        and left["holdout_accuracy"].notna().all()
-    )
-    by, best = (
-        "holdout_accuracy" if held else f"consensus_{score}",
-        "min" if score == "loss" else "max",
-    )
+    held = "holdout_accuracy" in left and left["holdout_accuracy"].notna().all()
+    by = "holdout_accuracy" if held and score == "accuracy" else f"consensus_{score}"
+    best = "min" if score == "loss" else "max"
     others, along_x = [name for name in tuned if name != x], [*ROW, *filter(None, [x])]
     runs["chosen"] = runs.index.isin(at_best(runs, tuned, ROW, by, by, best).index)
     runs["front"] = runs.index.isin(at_best(runs, others, along_x, by, by, best).index)

@@ -115,9 +115,8 @@ def _encoder(rows: pd.DataFrame) -> Callable[[pd.DataFrame], np.ndarray]:
         if pd.api.types.is_numeric_dtype(values):
             log = values.min() > 0 and values.max() >= WIDE * values.min()
             numbers = np.log(values) if log else values
-            columns.append(
-                (str(name), (np.log if log else np.array, numbers.mean(), numbers.std()))
-            )
+            how = np.log if log else np.array, numbers.mean(), numbers.std()
+            columns.append((str(name), how))
         else:
             columns += [(str(name), choice) for choice in sorted(values.unique())[1:]]
 
@@ -127,9 +126,10 @@ def _encoder(rows: pd.DataFrame) -> Callable[[pd.DataFrame], np.ndarray]:
         to, mean, size = how
         return (to(values) - mean) / size
 
-    return lambda given: np.column_stack([number(given[n], how) for n, how in columns]).astype(
-        float
-    )
+    def encoded(given: pd.DataFrame) -> np.ndarray:
+        return np.column_stack([number(given[n], how) for n, how in columns]).astype(float)
+
+    return encoded
 
 
 def _fitted(x: np.ndarray, y: np.ndarray, noise: np.ndarray) -> Any:

@@ -24,19 +24,18 @@ from verdicts.statistics import ABSENT
 def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
     """The printed form of ``comparisons.comparison_table``."""
     ours, theirs = digits(table)
-    return pd.DataFrame(
-        {
-            **({"Measure": table["measure"]} if table["measure"].nunique() > 1 else {}),
-            **cell(table),
-            "Consensus": with_interval(table, "consensus", ours),
-            "Workers": with_interval(table, "workers", ours),
-            "Paper": with_decimals(table["paper"], theirs),
-            "Consensus − paper": with_decimals(table["consensus_minus_paper"], ours, plus=True),
-            "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
-            "Classes": table.filter(regex="^classes_").apply(captions.span, axis=1, form="{:g}"),
-            **diverged(table),
-        }
-    )
+    columns = {
+        **({"Measure": table["measure"]} if table["measure"].nunique() > 1 else {}),
+        **cell(table),
+        "Consensus": with_interval(table, "consensus", ours),
+        "Workers": with_interval(table, "workers", ours),
+        "Paper": with_decimals(table["paper"], theirs),
+        "Consensus − paper": with_decimals(table["consensus_minus_paper"], ours, plus=True),
+        "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
+        "Classes": table.filter(regex="^classes_").apply(captions.span, axis=1, form="{:g}"),
+        **diverged(table),
+    }
+    return pd.DataFrame(columns)
 
 
 def cell(table: pd.DataFrame) -> dict[str, pd.Series]:
@@ -83,20 +82,17 @@ def print_tuned(table: pd.DataFrame) -> pd.DataFrame:
     ``paper_ngo_minus_gossip``.
     """
     ours, theirs = digits(table)
-    return pd.DataFrame(
-        {
-            **cell(table),
-            "Best p": list(map(with_edge, table["p"], table["p_edge"])),
-            "Best γ": list(map(with_edge, table["gamma"], table["edge"])),
-            "Held out": with_interval(table, "held_out", ours),
-            "Test": with_interval(table, "consensus", ours),
-            "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
-            "NGO − gossip, paper": with_decimals(
-                table["paper_ngo_minus_gossip"], theirs, plus=True
-            ),
-            **diverged(table),
-        }
-    )
+    columns = {
+        **cell(table),
+        "Best p": list(map(with_edge, table["p"], table["p_edge"])),
+        "Best γ": list(map(with_edge, table["gamma"], table["edge"])),
+        "Held out": with_interval(table, "held_out", ours),
+        "Test": with_interval(table, "consensus", ours),
+        "NGO − gossip": with_interval(table, "ngo_minus_gossip", ours, plus=True),
+        "NGO − gossip, paper": with_decimals(table["paper_ngo_minus_gossip"], theirs, plus=True),
+        **diverged(table),
+    }
+    return pd.DataFrame(columns)
 
 
 def print_grid(grid: pd.DataFrame) -> pd.DataFrame:
@@ -178,11 +174,8 @@ def draw_combinations(table: pd.DataFrame, row: str = "algorithm") -> Figure:
         _draw_values(pair[1], cases[cases["mixer"] != LINEAR], names, mixers, "gain")
         pair[1].axvline(0, color="0.6", lw=1)
         pair[0].set(xlabel="test accuracy (%)", title=f"{worded(dataset)}, {partition}")
-        pair[1].set(
-            xlabel="← worse    gain over linear gossip (points)    better →",
-            yticklabels=[],
-            title="gain",
-        )
+        label = "← worse    gain over linear gossip (points)    better →"
+        pair[1].set(xlabel=label, yticklabels=[], title="gain")
     plots.titles(axes.flat)
     plots.legend(figure, *axes[:, 0])
     return figure
@@ -197,21 +190,20 @@ def print_combinations(table: pd.DataFrame, **further: str) -> pd.DataFrame:
         f"Best {name}": list(map(_chosen, table[column], table[f"{column}_tried"]))
         for name, column in zip(SYMBOLS, TUNED, strict=True)
     }
-    return pd.DataFrame(
-        {
-            "Data": table["dataset"],
-            "Partition": table["partition"],
-            **{title: table[column] for title, column in further.items()},
-            "Topology": table["topology"].fillna(ABSENT),
-            "Algorithm": table["algorithm"],
-            "Mixing": table["mixer"].fillna(ABSENT),
-            **chosen,
-            "Accuracy": with_interval(table, "accuracy", 2),
-            "Gain": with_interval(table, "gain", 2, plus=True),
-            "Sent": [f"{sent / 1e6:,.1f} MB" for sent in table["bytes_sent"]],
-            **diverged(table),
-        }
-    )
+    columns = {
+        "Data": table["dataset"],
+        "Partition": table["partition"],
+        **{title: table[column] for title, column in further.items()},
+        "Topology": table["topology"].fillna(ABSENT),
+        "Algorithm": table["algorithm"],
+        "Mixing": table["mixer"].fillna(ABSENT),
+        **chosen,
+        "Accuracy": with_interval(table, "accuracy", 2),
+        "Gain": with_interval(table, "gain", 2, plus=True),
+        "Sent": [f"{sent / 1e6:,.1f} MB" for sent in table["bytes_sent"]],
+        **diverged(table),
+    }
+    return pd.DataFrame(columns)
 
 
 def best_values(table: pd.DataFrame, heading: str = "Best {}") -> dict[str, list[str]]:
