@@ -63,15 +63,16 @@ def drawn(name: str, *tables, **inputs) -> tuple[Figure, plots.Tables]:
 
 
 def made(name: str, out: Path, **inputs) -> plots.Saved:
-    """The figure or table in the folder ``out``; its last cell says what was saved."""
+    """The figure, which is no empty page, or table in the folder ``out``, as it was saved."""
     out.mkdir(exist_ok=True)
     kept = []
     save = plots.save
     try:
         plots.save = lambda *given, **named: kept.append(save(*given, **named))
-        executed(name, save=True, out=out, **inputs)
+        found = executed(name, save=True, out=out, **inputs)
     finally:
         plots.save = save
+    assert "figure" not in found or kept[0].picture.stat().st_size > 10_000
     return kept[0]
 
 

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 
 from verdicts.files import read_mapping
 
-#: Matplotlib's settings, as its ``style.use`` reads them.
+#: Matplotlib's settings, in a file of the form of its styles.
 HOUSE = rc_params_from_file(Path(__file__).with_name("house.mplstyle"), use_default_template=False)
 
 #: Line styles and markers make the same distinctions without colour.

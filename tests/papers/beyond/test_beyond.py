@@ -62,10 +62,10 @@ def prices(seeds=3):
 def test_training_that_is_disturbed_has_a_row_for_each_disturbance(tmp_path):
     some = combinations().assign(link_failure=0.3)
     runs = pd.concat([combinations(), some.assign(run=some["run"] + "-lossy")])
-    output = made("beyond/disturbed", tmp_path, metrics=runs[runs["local_rule"].eq("sgd")])
-    (printed,) = output.tables
+    (printed,) = made(
+        "beyond/disturbed", tmp_path, metrics=runs[runs["local_rule"].eq("sgd")]
+    ).tables
     assert set(printed["Disturbance"]) == {"none", "failing links, 30%"}
-    assert (tmp_path / "figures/disturbed.png").stat().st_size > 10_000
 
 
 def runs():
@@ -76,18 +76,14 @@ def runs():
 
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
-    output = made("beyond/merge", tmp_path, metrics=runs())
-    assert output.picture.stat().st_size > 10_000
-    (printed,) = output.tables
+    (printed,) = made("beyond/merge", tmp_path, metrics=runs()).tables
     assert printed["Gain of merging"].str.startswith("+5.00").all()
     assert len(printed) == 4
 
 
 def test_the_figure_and_the_table_of_methods_are_saved(tmp_path):
     other = combinations().assign(dataset="cifar10", run=lambda rows: rows["run"] + "-10")
-    output = made("beyond/methods", tmp_path, mnist=combinations(), cifar10=other)
-    assert output.picture.stat().st_size > 10_000
-    (printed,) = output.tables
+    (printed,) = made("beyond/methods", tmp_path, mnist=combinations(), cifar10=other).tables
     rows = printed[printed["Data"] == "mnist"].set_index(["Algorithm", "Mixing"])
     assert rows.loc[("momentum", "capped"), "Gain"].startswith("+5.00")
     assert rows.loc[("momentum", "linear"), ["Gain", "Best γ"]].tolist() == ["–", "0.4 of 0.2, 0.4"]
@@ -101,9 +97,7 @@ NETWORK = {"far": {"latency": 0.5, "bandwidth": 2000, "step": 0}}
 
 def test_the_figure_and_the_table_of_price_are_saved(tmp_path):
     inputs = {"network": NETWORK, "target_accuracy": 0.55}
-    output = made("beyond/price", tmp_path, metrics=prices(), **inputs)
-    assert output.picture.stat().st_size > 10_000
-    (printed,) = output.tables
+    (printed,) = made("beyond/price", tmp_path, metrics=prices(), **inputs).tables
     rows = printed.set_index("Case")
     assert set(rows.index) == set(CASES)
     assert rows.loc["NGO, ring", ["MB by a worker", "far, s", "Reached"]].tolist() == [
@@ -145,9 +139,7 @@ def parts():
 
 def test_the_figure_and_the_table_of_skew_are_saved(tmp_path):
     runs, counts = parts()
-    output = made("beyond/skew", tmp_path, metrics=runs, classes=counts)
-    assert output.picture.stat().st_size > 10_000
-    (printed,) = output.tables
+    (printed,) = made("beyond/skew", tmp_path, metrics=runs, classes=counts).tables
     rows = printed.set_index(["β", "Algorithm", "Mixing"])
     assert rows.loc[("10", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.000", "0.693"]
     assert rows.loc[("0.1", "sgd", "NGO"), ["Hellinger", "Entropy"]].tolist() == ["0.541", "0.000"]
@@ -189,7 +181,6 @@ def tables():
 
 def test_the_figure_and_the_table_of_finite_time_are_saved(tables, tmp_path):
     output = made("beyond/finite_time", tmp_path, **tables)
-    assert output.picture.stat().st_size > 10_000
     shown = pd.read_csv(tmp_path / "figures/finite_time.csv")
     assert set(shown["topology"]) == {"ring", "alternating_matching", "base_graph"}
     (printed,) = output.tables

@@ -61,9 +61,7 @@ def runs(lost=None):
 
 
 def test_the_figure_and_the_table_are_saved(tmp_path):
-    output = made("stale/stale", tmp_path, **runs())
-    assert output.picture.stat().st_size > 10_000
-    (printed,) = output.tables
+    (printed,) = made("stale/stale", tmp_path, **runs()).tables
     rows = printed.set_index(["Condition", "Case"])
     assert len(rows) == 6 * 4 + 5 * 2
     equal = rows.loc[("equal workers", "NGO")]
