@@ -48,6 +48,7 @@ from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
 from ngo.native.build import available
+from ngo.native.card_streams import CardStreams
 from ngo.training.lockstep import Lockstep, together
 from ngo.training.run import Training, turns
 from ngo.training.run_folder import processor
@@ -169,6 +170,8 @@ def equality(args):
     at = args.device
     for p in (0.5, 0.75, 0.95, 1):
         yield {"what": "kernel − reference", "case": f"p = {p}"}, partial(kernel, at, p)
+    pair = (partial(drawn, place) for place in (at, "cpu"))
+    yield {"what": "device − CPU", "case": "random numbers"}, partial(apart, *pair)
     for method in ({"method": "ngo", "p": 0.75}, {"method": "local_sgd", "local_steps": 4}):
         name, whole = method["method"], partial(trained, at, **method)
         for steps in (1, 20):
@@ -200,6 +203,11 @@ def kernel(device, p):
     W = reference.mixing_matrix(N, reference.ring(N))
     new = gossip_step(X.to(device), torch.from_numpy(W), 0.2, p).cpu().numpy()
     return {"is": difference(new, X.numpy() + 0.2 * reference.pulls(X.double().numpy(), W, p))}
+
+
+def drawn(device):
+    """Numbers of workers' streams on a card."""
+    return CardStreams.of(0, "noise", range(N), device).uniform((2000,)).cpu().numpy()
 
 
 def evaluated(device):

@@ -19,13 +19,14 @@ from torch.func import functional_call, grad, vmap
 from ngo.common.devices import set_float32
 from ngo.common.registries import MODELS
 from ngo.common.seeding import numpy_stream, torch_stream
-from ngo.data.augmentation import crop_flip, cut_windows
+from ngo.data.augmentation import crop_flip
 from ngo.engine.backends import Stacked, backward
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.models.layers import ConvPoolReLU2d, replayed
-from ngo.native import triton_gossip
+from ngo.native import triton_kernels
+from ngo.native.card_streams import CardStreams
 
 #: Models, with their numbers of workers and the batch of one.
 SIZES = {"mnist_cnn": (100, 32), "cifar10_cnn": (100, 16), "mnist_vae": (100, 32)}
@@ -181,26 +182,22 @@ def kernels(args):
 
 
 def dropout(args):
-    """Two masks of 100 workers, as today, for 64 steps at once, and from counters."""
+    """Two masks of 100 workers: by a generator of each, for 64 steps at once, and as today."""
     n, size = (2, 8) if args.quick else (100, 32 * 20 + 32 * 50)
     masks = torch.empty(n, size, device=args.device)
     ahead = torch.empty(n, 64 * size, device=args.device)
     streams = [torch_stream(0, "dropout", i, args.device) for i in range(n)]
-    keys = torch.arange(n, device=args.device)[:, None] * 2654435761
-    places = torch.arange(size, device=args.device)
+    counters = CardStreams.of(0, "noise", range(n), args.device)
 
     def drawn(rows):
         for row, stream in zip(rows, streams, strict=True):
             row.bernoulli_(0.5, generator=stream).div_(0.5)
 
     def counted():
-        z = keys + places * 40503
-        for factor in (73244475, 73244475, 1):  # an integer hash
-            z = ((z >> 16) ^ z) * factor & 0xFFFFFFFF
-        masks.copy_((z < 2**31) * 2)
+        masks.copy_((counters.uniform((size,)) < 0.5) * 2)
 
     ways = {"a stream a worker": partial(drawn, masks), "all of 64 steps": partial(drawn, ahead)}
-    for way, step in {**ways, "from counters": counted}.items():
+    for way, step in {**ways, "CardStreams": counted}.items():
         for how, make in hows(args, step, streams):
             yield {"way": way, "how": how}, partial(measured, args, make)
 
@@ -222,7 +219,7 @@ def update(args):
 
 def gossip(args, make, size, way):
     """A way's time; a program of Triton's takes 1,024 columns, or 256."""
-    with mock.patch.object(triton_gossip, "COLUMNS", 256 if way == "256 columns" else 1024):
+    with mock.patch.object(triton_kernels, "COLUMNS", 256 if way == "256 columns" else 1024):
         return measured(args, make, size)
 
 
@@ -243,16 +240,12 @@ def drawn_there(args):
 
     streams = [torch_stream(0, "windows", i) for i in range(runs * n)]
     images = random_data("cifar10", (3, 32, 32), (runs * n * b, 1), on).train_inputs
-    stream = torch.Generator(on)
+    counters = CardStreams.of(0, "windows", range(runs * n), on)
     ways = {
         "graphs, host": lambda: host_graphs().to(on),
         "graphs, there": lambda: weights(torch.rand(runs, n, n, device=on)),
         "windows, host": partial(crop_flip.of_workers, images, b, streams),
-        "windows, there": lambda: cut_windows(
-            images,
-            torch.randint(9, (2, len(images)), generator=stream, device=on),
-            torch.rand(len(images), generator=stream, device=on) < 0.5,
-        ),
+        "windows, there": partial(crop_flip.of_workers, images, b, counters),
     }
     for way, step in ways.items():
         yield {"way": way, "runs": runs}, partial(measured, args, lambda step=step: step)

@@ -38,9 +38,6 @@ FEWEST_EFFECTIVE = 20
 #: A value with more choices than this is a range.
 CHOICES = 12
 
-#: A cell fails from so many errors on, given the others.
-FAR = 2.0
-
 #: Draws for intervals of cells that are held out.
 DRAWS = 4000
 
@@ -77,8 +74,8 @@ class Tried(NamedTuple):
     scale: str = "logit"
     #: Below 1: together, the cells tell less than their correlation says (Holmes and Walker 2017).
     power: float = 1.0
-    #: How far from the likeliest candidate known candidates' tables are (squares of distances).
-    far: Sequence[float] = ()
+    #: Of known candidates' tables: ``Candidates.misfits``.
+    misfits: Sequence[np.ndarray] = ()
 
 
 def shrunk(correlation: np.ndarray, count: int, least: float = 1e-3) -> np.ndarray:
@@ -106,7 +103,7 @@ class Candidates(Result):
 
     tried: Tried
     #: A row for each cell: ``cell``, its name, ``value``, and as it likes ``rounding``, ``sd`` or
-    #: ``se``, and ``seeds``.
+    #: ``se``, ``seeds``, and ``group``: numbers that could be wrong together.
     printed: pd.DataFrame
     #: The places of the cells by which candidates are weighed.
     cells: np.ndarray
@@ -134,16 +131,42 @@ class Candidates(Result):
         """The place of the likeliest candidate."""
         return int(self.density.argmax())
 
+    @cached_property
+    def gains(self) -> pd.Series:
+        """What is gained if all numbers of a group were off by the same: by group, the most first.
+
+        It is the difference of the largest log density. Without ``group``, each cell is one.
+        """
+        inverse, found = np.linalg.inv(_part(self.tried.correlation, self.cells)), {}
+        off, errors = self.off[:, self.cells], self.errors[:, self.cells]
+        groups = self.printed.get("group", self.printed["cell"]).iloc[self.cells]
+        for group in groups.unique():
+            shift = (groups == group).to_numpy() / errors
+            along = (shift @ inverse * off).sum(axis=1) ** 2 / (shift @ inverse * shift).sum(axis=1)
+            density = _density(self.distance - along, errors, self.tried.freedom)
+            found[group] = density.max() - self.density.max()
+        return pd.Series(found).sort_values(ascending=False, kind="stable")
+
+    @property
+    def misfits(self) -> np.ndarray:
+        """The most that is gained by a shift of one group, and by any numbers at all, [2]."""
+        count, freedom = len(self.cells), self.tried.freedom
+        whole = (freedom + count) / 2 * np.log1p(self.distance[self.best] / freedom)
+        return np.array([self.gains.iloc[0], whole])
+
     @property
     def p(self) -> float:
-        """The probability of a table as far from the likeliest as the printed one.
+        """The probability that a candidate's table fits as badly as the printed one.
 
-        Of those that known candidates print, in all cells; else by the likeliest's distribution.
+        By the misfits of known candidates' tables in all cells, which have gamma distributions
+        (Bonferroni's correction for two); without any, by the likeliest candidate's distribution.
         """
-        count, far = len(self.cells), self.distance[self.best]
-        if len(known := np.asarray(self.tried.far)) and count == len(self.printed):
-            return float((1 + (known >= far).sum()) / (1 + len(known)))
-        return float(special.fdtrc(count, self.tried.freedom, far / count))
+        count, freedom = len(self.cells), self.tried.freedom
+        if len(known := np.asarray(self.tried.misfits)) and count == len(self.printed):
+            mean = known.mean(axis=0)
+            scale = np.maximum(known.var(axis=0) / mean, 1e-9)
+            return float(min(1, 2 * special.gammaincc(mean / scale, self.misfits / scale).min()))
+        return float(special.fdtrc(count, freedom, self.distance[self.best] / count))
 
     @property
     def none_could(self) -> bool:
@@ -229,18 +252,18 @@ class Candidates(Result):
         """The answer in a sentence."""
         count, numbers = len(self.weights), self.numbers()
         p = f"p {'< 0.001' if self.p < 1e-3 else f'= {self.p:.2g}'}"
-        far = f"a table as far from the likeliest as the printed one: {p}"
+        fits = f"a table of one of them that fits as badly: {p}"
         few = self.frame[self.frame["size"] <= SET / 2]
         kept = ", ".join(few["value"] + " " + few["remains"]) or "most of each value that was tried"
         size = f"effectively {self.effective:,.0f} of {count:,} candidates" if count > 1 else "it"
-        told = f"{size} could have printed this ({far})" + f". 90 % of the weight leave {kept}" * (
+        told = f"{size} could have printed this ({fits})" + f". 90 % of the weight leave {kept}" * (
             count > 1
         )
         if self.none_could:
-            most = numbers[["off", "given"]].abs().max(axis=1)
-            fails = numbers["cell"][most >= min(FAR, most.max())]
+            groups = self.printed.get("group", self.printed["cell"]).loc[numbers.index]
+            fails = numbers["cell"][groups == self.gains.index[0]]
             none = "no candidate that was tried could" if count > 1 else "it could not"
-            told = f"{none} have printed this ({far}). It fails at "
+            told = f"{none} have printed this ({fits}). It fails at "
             told += f"{len(fails)} of {len(numbers)} numbers: {'; '.join(fails)}"
         told = told if count > 1 else f"one candidate was tried, and {told}"
         return ". ".join([told[0].upper() + told[1:], *self.told]) + "."
@@ -271,6 +294,12 @@ def is_range(values: pd.Series) -> bool:
 def _part(matrix: np.ndarray, rows: Any, columns: Any = None) -> np.ndarray:
     """Some rows, and the same columns or others."""
     return matrix[np.ix_(rows, rows if columns is None else columns)]
+
+
+def _density(distance: np.ndarray, errors: np.ndarray, freedom: float) -> np.ndarray:
+    """The logarithm of Student's t density, but for a constant, [candidates]."""
+    power = (freedom + errors.shape[1]) / 2
+    return -power * np.log1p(distance / freedom) - np.log(errors).sum(axis=1)
 
 
 def weigh(
@@ -312,9 +341,7 @@ def weigh(
     except np.linalg.LinAlgError:
         raise UserError("correlation: it is not positive definite.") from None
     distance = (np.linalg.solve(lower, off[:, known].T) ** 2).sum(axis=0)
-    count, freedom = len(known), tried.freedom
-    density = -(freedom + count) / 2 * np.log1p(distance / freedom)  # but for a constant
-    density -= np.log(errors[:, known]).sum(axis=1)
+    density = _density(distance, errors[:, known], tried.freedom)
     return Candidates(tried, table, known, density, distance, off, errors, told)
 
 

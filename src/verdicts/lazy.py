@@ -1,7 +1,10 @@
 """Heavy libraries that are imported when they are first used: claims are read without them."""
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+loaded = cache(import_module)  # an attribute is asked for in each step of a run
 
 
 class Library:
@@ -12,7 +15,7 @@ class Library:
 
     def __getattr__(self, attribute: str) -> Any:
         try:
-            return getattr(import_module(self._name), attribute)
+            return getattr(loaded(self._name), attribute)
         except ImportError:  # pyarrow is optional
             raise OSError(
                 f"it needs {self._name.partition('.')[0]}, which is not installed"

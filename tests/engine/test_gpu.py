@@ -1,6 +1,7 @@
 """Code paths of a GPU without one: on a stand-in, and on the device ``meta``."""
 
 from contextlib import nullcontext
+from copy import deepcopy
 from types import SimpleNamespace
 
 import pytest
@@ -8,15 +9,20 @@ import torch
 from conftest import batch
 from runs import defaults, without_clock
 from stand_in import Card, Generator, OnCard, on_host
+from torch import nn
 
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
-from ngo.engine.backends import agrees
+from ngo.engine import backends
+from ngo.engine.backends import Stacked, agrees
 from ngo.engine.population import Population
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import mixing_matrix
 from ngo.gossip.topologies.static import ring
-from ngo.native import build, elementwise, threads, triton_gossip
+from ngo.models.layers import ConvPoolReLU2d, convolved_by_patches
+from ngo.models.model import Model
+from ngo.native import build, elementwise, threads, triton_kernels
+from ngo.native.card_streams import CardStreams
 from ngo.training.learning_problem import make_problem
 from ngo.training.lockstep import Lockstep
 from ngo.training.run import Training
@@ -39,9 +45,9 @@ def card(monkeypatch):
     for name, part in card.cuda().items():
         monkeypatch.setattr(torch.cuda, name, part)
     monkeypatch.setattr(torch, "Generator", Generator)
-    triton_gossip.available.cache_clear()
+    triton_kernels.available.cache_clear()
     yield card
-    triton_gossip.available.cache_clear()
+    triton_kernels.available.cache_clear()
 
 
 @pytest.mark.parametrize("model", ["mnist_cnn", "mnist_vae", "cifar10_vae"])
@@ -133,12 +139,20 @@ def test_the_triton_kernel_compiles(capability, monkeypatch, tmp_path):
         "n": "i32",
     }
     types |= {"n": "i32", "d": "i32", "starts": "*i64", "senders": "*i64", "COLUMNS": "constexpr"}
-    step, constants = triton_gossip._step, {"COLUMNS": triton_gossip.COLUMNS}
+    step, constants = triton_kernels._step, {"COLUMNS": triton_kernels.COLUMNS}
     source = triton.compiler.ASTSource(step, types, constants)
     target = triton.backends.compiler.GPUTarget("cuda", capability, 32)
     code = triton.compile(source, target=target).asm
     assert f".target sm_{capability}" in code["ptx"]
     assert code["cubin"].startswith(b"\x7fELF")
+    draw, types = (
+        triton_kernels._draw,
+        {"out": "*fp32", "state": "*i64", "n": "i32"},
+    )
+    source = triton.compiler.ASTSource(
+        draw, {**types, "count": "i32", "COLUMNS": "constexpr"}, {"COLUMNS": 1024}
+    )
+    assert triton.compile(source, target=target).asm["cubin"].startswith(b"\x7fELF")
 
 
 class Failing:
@@ -149,15 +163,15 @@ class Failing:
 
 
 def test_torchs_step_replaces_a_triton_kernel_that_fails(card, monkeypatch, caplog):
-    monkeypatch.setattr(triton_gossip, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
-    monkeypatch.setattr(triton_gossip, "_step", Failing(), raising=False)
+    monkeypatch.setattr(triton_kernels, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+    monkeypatch.setattr(triton_kernels, "_step", Failing(), raising=False)
     W = mixing_matrix(ring(4))
     X = torch.randn(4, 5, generator=torch_stream(0, "X"))
     with card:
         steps = [on_host(gossip_step(X.to("cuda:1"), W, 0.1, 0.9)) for _ in range(2)]
     assert all(torch.allclose(step, gossip_step(X, W, 0.1, 0.9), atol=1e-6) for step in steps)
     (line,) = caplog.messages
-    assert line.startswith("gossip: Triton's kernel fails, torch replaces it: Failed to find C com")
+    assert line.startswith("Triton's kernels fail, torch replaces them: Failed to find C compiler")
 
 
 @pytest.mark.parametrize(
@@ -169,6 +183,8 @@ def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
     reference = Population(model, 2, seed=0, backend="loop")
     with card:
         population = Population(model, 2, seed=0, device="cuda:1", backend=backend)
+        with torch._C.DisableTorchFunction():
+            reference.move(*reference.rows()[:4], on_host(population.noise))
         for step in range(3):
             losses = population.gradients(batch(model, 2, b=2, seed=step, device="cuda:1"))
             with torch._C.DisableTorchFunction():
@@ -179,8 +195,9 @@ def test_backends_on_a_gpu_take_other_batches_and_states(card, model, backend):
             population.X.sub_(population.G, alpha=0.001)
             reference.X.copy_(on_host(population.X))
     assert torch.allclose(on_host(population.buffers), reference.buffers, atol=1e-4)
-    for ours, theirs in zip(population.generators, reference.generators, strict=True):
-        assert torch.equal(ours.get_state(), theirs.get_state())
+    assert torch.equal(on_host(population.noise), reference.noise)
+    changed = reference.noise != CardStreams.of(0, "noise", range(2), "cpu").state
+    assert changed.all() == (model != "linear")
 
 
 def test_auto_skips_empty_cuda_graphs(card, monkeypatch, caplog):
@@ -191,3 +208,89 @@ def test_auto_skips_empty_cuda_graphs(card, monkeypatch, caplog):
         given = batch("mnist_cnn", 3, device="cuda:1")
         assert not agrees(population, given, "graphs")
     assert "backend: auto skips 'graphs': its gradients" in caplog.text
+
+
+@pytest.mark.parametrize("values", [{}, {"participants": 2, "workers": 5, "p": 1.0}], ids=str)
+def test_dropout_and_augmentation_on_a_gpu_draw_there_and_resume(card, trainings, values):
+    """In lockstep as alone, and after a checkpoint as without one."""
+    images = {"dataset": "digits", "model": "mnist_cnn", "task": "classification", "workers": 2}
+    images |= {
+        "augmentation": "crop_flip",
+        "epochs": 0.05,
+        "method": "local_sgd",
+        "local_steps": 2,
+        "topology": "complete",
+    }
+    images |= {"backend": "vmap", **values}
+    with card:
+        alone = [trainings({**images, "seed": seed}, "cuda:1") for seed in range(2)]
+        for training in alone:
+            training.proceed()
+        assert isinstance(alone[0].stepper.batches.changes, CardStreams)
+        stacked = [trainings({**images, "seed": seed}, "cuda:1") for seed in range(2)]
+        turns, lockstep = [training.turns() for training in stacked], Lockstep()
+        while [next(turn, "ended") for turn in turns] == [None] * 2:
+            lockstep.step(stacked)
+        begun = trainings({**images, "seed": 0}, "cuda:1")
+        for _ in zip(range(4), begun.turns(), strict=False):
+            pass
+        resumed = trainings({**images, "seed": 0}, "cuda:1")
+        resumed.load_state_dict(on_host(begun.state_dict()))
+        resumed.proceed()
+    assert resumed.resumed == [3]
+    assert alone[0].steps > 4
+    assert torch.equal(on_host(resumed.population.X), on_host(alone[0].population.X))
+    for ours, theirs in zip(stacked, alone, strict=True):
+        assert rows(ours) == [pytest.approx(row, nan_ok=True, rel=1e-4) for row in rows(theirs)]
+        assert torch.equal(on_host(ours.population.noise), on_host(theirs.population.noise))
+        assert torch.equal(*(on_host(x.stepper.batches.changes.state) for x in (ours, theirs)))
+
+
+def test_padded_and_strided_convolutions_on_a_gpu_go_by_patches(card, monkeypatch):
+    """Of any module, where vmap trains it; else, and afterwards, they are torch's."""
+    layers = [nn.Conv2d(1, 3, 3, stride=2, padding=1, bias=False), nn.ReLU()]
+    layers += [nn.Conv2d(3, 4, 3, padding="same"), nn.Conv2d(4, 4, 2, groups=2), nn.Flatten()]
+    module = nn.Sequential(*layers, nn.Linear(36, 10))
+    model = Model(lambda _: deepcopy(module), (1, 8, 8), "classification")
+    taken, patches = [], convolved_by_patches
+    with card:
+        population = Population(model, 2, seed=0, device="cuda:1", backend="vmap")
+        inputs = torch.randn(2, 3, 1, 8, 8, generator=torch_stream(0, "test"))
+        targets = torch.arange(6).view(2, 3)
+        given = Stacked(inputs.to("cuda:1"), targets.to("cuda:1"))
+        monkeypatch.setattr(ConvPoolReLU2d, "patches", False)
+        population.gradients(given)
+        expected = on_host(population.G)
+        monkeypatch.setattr(ConvPoolReLU2d, "patches", True)
+        monkeypatch.setattr(
+            "ngo.models.layers.convolved_by_patches",
+            lambda *how: taken.append(how[3:]) or patches(*how),
+        )
+        population.move(*population.rows())
+        population.gradients(given)
+    assert set(taken) == {((2, 2), (1, 1))}
+    assert torch.allclose(on_host(population.G), expected, atol=1e-6)
+    assert not any("forward" in vars(layer) for layer in population.modules[0])
+
+
+@pytest.mark.parametrize("fast", ["graphs", "vmap"])
+def test_auto_takes_the_faster_backend_for_the_workers_of_one_run(card, monkeypatch, fast):
+    seconds = iter([1, 2] if fast == "graphs" else [2, 1])
+    measure = backends._seconds
+
+    def timed(*how):
+        assert measure(*how) > 0
+        return next(seconds)
+
+    monkeypatch.setattr(backends, "_seconds", timed)
+    with card:
+        population, alone = (
+            Population("mnist_cnn", 2, seed=0, device="cuda:1", backend=name)
+            for name in ("auto", fast)
+        )
+        for x in (population, alone):
+            x.gradients(batch("mnist_cnn", 2, device="cuda:1"))
+    assert population.backend == fast
+    assert next(seconds, None) is None
+    assert torch.equal(on_host(population.G), on_host(alone.G))
+    assert torch.equal(on_host(population.noise), on_host(alone.noise))

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import partial
 
 import pytest
 import torch
@@ -365,21 +366,28 @@ def test_a_convolution_of_any_images_is_torchs(x):
     assert_like_torch(ConvPoolReLU2d(2, 3, 3), x)
 
 
-@pytest.mark.parametrize(("size", "shape"), [(3, (2, 7, 9)), (5, (1, 8, 8))])
-def test_under_vmap_a_product_with_patches_is_the_convolution(size, shape):
+HOWS = [{}, {"padding": (2, 1)}, {"stride": (2, 3)}, {"stride": (2, 2), "padding": (1, 1)}]
+
+
+@pytest.mark.parametrize("how", HOWS, ids=str)
+@pytest.mark.parametrize(
+    ("size", "shape"), [((3, 3), (2, 7, 9)), ((5, 5), (1, 8, 8)), ((1, 3), (2, 6, 7))]
+)
+def test_under_vmap_a_product_with_patches_is_the_convolution(size, shape, how):
     """Outputs and gradients, for many weights; vmap knows all its operations."""
     generator = torch_stream(0, "test")
 
     def numbers(*shape):
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    given = numbers(3, 4, *shape), numbers(3, 6, shape[0], size, size), numbers(3, 6)
+    given = numbers(3, 4, *shape), numbers(3, 6, shape[0], *size), numbers(3, 6)
+    patches, convolution = (partial(f, **how) for f in (convolved_by_patches, F.conv2d))
     passes = [
         vmap(grad(lambda x, w, b, f=f: f(x, w, b).tanh().sum(), argnums=(0, 1, 2)))
-        for f in (convolved_by_patches, F.conv2d)
+        for f in (patches, convolution)
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ours, torchs = (one(*given) for one in passes)
-        assert torch.allclose(vmap(convolved_by_patches)(*given), vmap(F.conv2d)(*given))
+        assert torch.allclose(vmap(patches)(*given), vmap(convolution)(*given))
     assert all(torch.allclose(a, b) for a, b in zip(ours, torchs, strict=True))

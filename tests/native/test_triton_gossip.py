@@ -8,12 +8,12 @@ import torch
 from running import finished, start
 
 from ngo.common.seeding import torch_stream
-from ngo.native import triton_gossip
+from ngo.native import triton_kernels
 
 FUSED = """
 import sys, torch
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.native import triton_gossip
+from ngo.native import triton_kernels
 
 
 def rows(W):
@@ -24,10 +24,10 @@ def rows(W):
 def taken(X, W, gamma, p, at):
     # In new memory, and in that of what is read.
     out = torch.empty_like(X)
-    assert triton_gossip.gossip_step(X, rows(W), gamma, p, at, out) is out
+    assert triton_kernels.gossip_step(X, rows(W), gamma, p, at, out) is out
     for own in (X.clone(), at.clone()) if X.shape[1] == 1100 else ():
         seen = (own, at) if torch.equal(own, X) else (X, own)
-        triton_gossip.gossip_step(seen[0], rows(W), gamma, p, seen[1], own)
+        triton_kernels.gossip_step(seen[0], rows(W), gamma, p, seen[1], own)
         assert torch.equal(own, out)
     return out
 
@@ -82,11 +82,11 @@ def test_a_launch_has_one_axis_for_any_number_of_parameters_and_workers(monkeypa
             grids.append(grid)
             return lambda *arguments: None
 
-    monkeypatch.setattr(triton_gossip, "_step", Step(), raising=False)
-    monkeypatch.setattr(triton_gossip, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
+    monkeypatch.setattr(triton_kernels, "_step", Step(), raising=False)
+    monkeypatch.setattr(triton_kernels, "triton", SimpleNamespace(cdiv=lambda a, b: -(-a // b)))
     for n, d in ((3, 100_000_000), (100_000, 5)):
         X = torch.empty(n, d, device="meta")
-        triton_gossip.gossip_step(X, (X[:, 0],) * 3, 0.1, 0.9, X, X)
+        triton_kernels.gossip_step(X, (X[:, 0],) * 3, 0.1, 0.9, X, X)
     assert grids == [(3 * 97_657,), (100_000,)]
 
 

@@ -103,14 +103,37 @@ def test_a_table_that_none_could_have_printed_is_told_with_its_cells():
     assert str(right).startswith("One candidate was tried, and it could have printed this")
 
 
-def test_how_far_a_table_is_may_be_judged_by_those_of_known_candidates():
-    table, made = {"cell": CELLS, "value": [5.0, 8.0, 0.0]}, tried()
+def test_what_a_group_gains_is_the_best_of_all_shifts():
+    table = pd.DataFrame({"cell": CELLS, "value": [5.0, 9.0, 0.0], "group": ["one", "one", "two"]})
+    made, shifts = tried(40), np.linspace(-8, 8, 161)
     found = weigh(table, made)
-    far = found.distance[found.best] * np.array([0.2, 0.5, 0.9, 1.1])
-    assert weigh(table, made._replace(far=far)).p == pytest.approx(2 / 5)
-    assert weigh(table, made._replace(far=[0.0] * 100)).none_could
-    alone = weigh(table, made._replace(far=far), [0, 1])  # those are of all cells
-    assert alone.p == weigh(table, made, [0, 1]).p
+    for group, gain in found.gains.items():
+        moved = (table["value"] - shift * (table["group"] == group) for shift in shifts)
+        best = max(weigh(table.assign(value=value), made).density.max() for value in moved)
+        assert gain == pytest.approx(best - found.density.max(), abs=0.01)
+    assert found.gains.is_monotonic_decreasing
+    assert found.misfits[1] > found.misfits[0] == found.gains.iloc[0]
+
+
+def test_how_badly_a_table_fits_is_judged_by_those_of_known_candidates():
+    stream, made = np.random.default_rng(0), tried()
+    shape = CORRELATION * (0.5**2 + 1)
+
+    def drawn(number, more):
+        for place in stream.integers(0, 400, number):
+            numbers = stats.multivariate_t.rvs(made.mean[place], shape, df=7, random_state=stream)
+            yield {"cell": CELLS, "value": numbers + more}
+
+    judged = made._replace(misfits=[weigh(table, made).misfits for table in drawn(100, 0)])
+    none, one, whole = (
+        [weigh(table, judged).p for table in drawn(200, more)]
+        for more in (0, np.array([0, 4, 0]), np.array([9, 9, 9]))
+    )
+    assert np.mean(np.less(none, 0.05)) <= 0.08
+    assert np.mean(np.less(one, 0.05)) > 0.8
+    assert np.mean(np.less(whole, 0.05)) > 0.8
+    table = {"cell": CELLS, "value": [5.0, 8.0, 0.0]}
+    assert weigh(table, judged, [0, 1]).p == weigh(table, made, [0, 1]).p  # those are of all cells
 
 
 def test_correlations_are_shrunk_by_their_errors_and_positive_definite():

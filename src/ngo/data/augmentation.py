@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ngo.common.devices import sent
 from ngo.common.fields import registers
 from ngo.common.lazy import torch
 from ngo.common.registries import AUGMENTATIONS
+from ngo.native.card_streams import CardStreams
 
 #: (images uint8 [b, channels, height, width], the worker's stream on the CPU) → changed images.
 Augment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
@@ -34,11 +36,11 @@ AUGMENTATIONS.add("none", None)
 class Apart:
     """An augmentation that draws first, and then changes the images of all workers at once.
 
-    ``draw(b, generator)`` returns tensors ``[…, b]`` on the CPU, and ``change(images, *drawn)`` the
-    changed images.
+    ``draw(b, generator)`` returns tensors ``[…, b]`` on the CPU, or from streams of k workers on a
+    GPU ``[…, k · b]`` there, and ``change(images, *drawn)`` the changed images.
     """
 
-    draw: Callable[[int, torch.Generator], Sequence[torch.Tensor]]
+    draw: Callable[[int, Any], Sequence[torch.Tensor]]
     change: Callable[..., torch.Tensor]
 
     def __call__(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -46,9 +48,11 @@ class Apart:
         return self.of_workers(images, len(images), [generator])
 
     def of_workers(
-        self, images: torch.Tensor, b: int, generators: Sequence[torch.Generator]
+        self, images: torch.Tensor, b: int, generators: Sequence[torch.Generator] | CardStreams
     ) -> torch.Tensor:
         """Change the images of workers, b of each, one worker's after another's."""
+        if isinstance(generators, CardStreams):
+            return self.change(images, *self.draw(b, generators))
         drawn = zip(*(self.draw(b, generator) for generator in generators), strict=True)
         return self.change(images, *(sent(torch.cat(part, -1), images.device) for part in drawn))
 
@@ -56,8 +60,11 @@ class Apart:
 PADDING = 4
 
 
-def draw_windows(b: int, generator: torch.Generator) -> Sequence[torch.Tensor]:
-    """The places of b windows, ``[2, b]``, and which are flipped, ``[b]``."""
+def draw_windows(b: int, generator: torch.Generator | CardStreams) -> Sequence[torch.Tensor]:
+    """The places of b windows, ``[2, b]``, and which are flipped, ``[b]``; b of each stream."""
+    if isinstance(generator, CardStreams):
+        uniform = generator.uniform((b, 3)).view(-1, 3).T
+        return (uniform[:2] * (2 * PADDING + 1)).long(), uniform[2] < 0.5
     drawn = torch.randint(2 * PADDING + 1, (2, b), generator=generator)
     return drawn, torch.rand(b, generator=generator) < 0.5
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -20,6 +21,7 @@ from ngo.common.fields import registers
 from ngo.common.lazy import Tensor, torch
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, PRECISIONS, SAME
 from ngo.models.task import Batch, over_tensors
+from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.native.layer_chain import Chain
 from ngo.native.threads import Map, call, in_order
@@ -171,7 +173,7 @@ def in_float32(outputs: Any) -> Any:
 @contextmanager
 def restored(workers: Workers) -> Iterator[None]:
     """Restore parameters, buffers and random streams at the end of the block."""
-    matrices = workers.X, workers.buffers, workers.counts
+    matrices = workers.X, workers.buffers, workers.counts, workers.noise
     state = [rows.clone() for rows in matrices]
     streams = [generator.get_state() for generator in workers.generators]
     try:
@@ -224,28 +226,27 @@ def _by_worker(workers: Workers, spread: Map) -> Gradients:
     return gradients
 
 
-class Captured:
-    """Some steps of workers as CUDA graphs, which are replayed on other batches."""
+def _captured(
+    workers: Workers,
+    losses: Tensor,
+    steps: Sequence[Callable[[Tensor, Tensor], object]],
+    streams: Sequence[Sequence[torch.Generator]],
+) -> Gradients:
+    """Gradients by CUDA graphs of ``steps``: one for each worker, or one for all.
 
-    def __init__(
-        self,
-        workers: Workers,
-        batch: Sequence[Tensor],
-        steps: Sequence[Callable[[Tensor, Tensor], object]],
-        streams: Sequence[Sequence[torch.Generator]],
-    ) -> None:
-        """``steps`` take the inputs and targets of all workers, which are like those of ``batch``.
+    A step takes the inputs and targets of all workers, draws from its ``streams``, and writes its
+    workers' ``losses`` ``[n]``. Graphs are captured once for each shape of a batch, and replayed.
+    """
+    captured: dict[torch.Size, tuple[Tensor, Tensor, list[torch.cuda.CUDAGraph]]] = {}
 
-        Each draws from its ``streams``.
-        """
-        self.inputs, self.targets = (x.clone() for x in batch)
-        self.graphs: list[torch.cuda.CUDAGraph] = []
-        side, memory = torch.cuda.Stream(), None
+    def capture(batch: Batch) -> tuple[Tensor, Tensor, list[torch.cuda.CUDAGraph]]:
+        inputs, targets = (x[:1].repeat(workers.n, *[1] * (x.dim() - 1)) for x in batch)
+        side, memory, graphs = torch.cuda.Stream(), None, []
         with restored(workers):
             side.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(side):  # libraries initialize themselves outside of a capture
                 for step in steps:
-                    step(self.inputs, self.targets)
+                    step(inputs, targets)
             torch.cuda.current_stream().wait_stream(side)
         for step, generators in zip(steps, streams, strict=True):
             graph = torch.cuda.CUDAGraph()
@@ -254,13 +255,30 @@ class Captured:
                 graph.register_generator_state(generator)
             try:
                 with torch.cuda.graph(graph, pool=memory, stream=side):
-                    step(self.inputs, self.targets)
+                    step(inputs, targets)
             except RuntimeError as error:
                 if isinstance(error.__context__, torch.OutOfMemoryError):
                     raise error.__context__ from None  # which the end of a failed capture hides
                 raise
             memory = graph.pool()
-            self.graphs.append(graph)
+            graphs.append(graph)
+        return inputs, targets, graphs
+
+    def gradients(batches: Batches) -> Tensor:
+        batch, chosen = batches.all(), batches.workers
+        rows = slice(None) if chosen is None else list(chosen)
+        with torch.cuda.device_of(workers.X):  # for streams, captures and replays
+            shape = batch[0].shape[1:]
+            if shape not in captured:
+                captured[shape] = capture(batch)
+            *places, graphs = captured[shape]
+            for place, new in zip(places, batch, strict=True):
+                place[rows] = new
+            for i in range(len(graphs)) if chosen is None else chosen:
+                graphs[i].replay()
+        return losses[rows].clone()
+
+    return gradients
 
 
 @backend("graphs")
@@ -268,54 +286,29 @@ def cuda_graphs(workers: Workers) -> Gradients:
     """One CUDA graph for each worker and shape of its batch; a UserError without a GPU."""
     if not workers.X.is_cuda:
         raise UserError("backend: 'graphs' needs a GPU; use auto, loop, threads or vmap here.")
-    captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
     losses = torch.empty(workers.n, device=workers.X.device)
 
     def step(i: int, inputs: Tensor, targets: Tensor) -> None:
         losses[i] = backward(workers, i, inputs[i], targets[i])
 
-    def gradients(batches: Batches) -> Tensor:
-        inputs, targets = batches.all()
-        rows = slice(None) if batches.workers is None else list(batches.workers)
-        with torch.cuda.device_of(workers.X):  # for streams, captures and replays
-            shape = inputs.shape[1:]
-            if shape not in captured:
-                like = [x[:1].expand(workers.n, *x.shape[1:]) for x in (inputs, targets)]
-                steps = [partial(step, i) for i in range(workers.n)]
-                streams = [[generator] for generator in workers.generators]
-                captured[shape] = Captured(workers, like, steps, streams)
-            steps_of_shape = captured[shape]
-            steps_of_shape.inputs[rows], steps_of_shape.targets[rows] = inputs, targets
-            for i in range(workers.n) if batches.workers is None else batches.workers:
-                steps_of_shape.graphs[i].replay()
-        return losses[rows].clone()
-
-    return gradients
+    steps = [partial(step, i) for i in range(workers.n)]
+    return _captured(workers, losses, steps, [[generator] for generator in workers.generators])
 
 
 @backend("vmap")
 def vmap(workers: Workers) -> Gradients:
     """Gradients by ``torch.func.vmap`` over the workers; on a GPU, of all in one CUDA graph."""
-    take = _vmapped(workers)
-    captured: dict[torch.Size, Captured] = {}  # by the shape of a batch
-    losses = torch.empty(workers.n, device=workers.X.device)
+    take, losses = _vmapped(workers), torch.empty(workers.n, device=workers.X.device)
 
     def step(inputs: Tensor, targets: Tensor) -> None:
         losses.copy_(take(inputs, targets, None))
 
+    replayed = _captured(workers, losses, [step], [workers.generators])
+
     def gradients(batches: Batches) -> Tensor:
-        inputs, targets = batches.all()
-        if batches.workers is not None or not workers.X.is_cuda:
-            return take(inputs, targets, batches.workers)
-        with torch.cuda.device_of(workers.X):
-            if inputs.shape not in captured:
-                streams = [workers.generators]
-                captured[inputs.shape] = Captured(workers, (inputs, targets), [step], streams)
-            steps = captured[inputs.shape]
-            steps.inputs.copy_(inputs)
-            steps.targets.copy_(targets)
-            steps.graphs[0].replay()
-        return losses.clone()
+        if batches.workers is None and workers.X.is_cuda:
+            return replayed(batches)
+        return take(*batches.all(), batches.workers)
 
     return gradients
 
@@ -353,8 +346,10 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             copies = {name: buffer[0].clone() for name, buffer in buffers.items()}
             with torch.no_grad(), recorded(module, draws[shape]):
                 functional_call(module, copies, (inputs[0].clone(),))
+        streams = CardStreams(workers.noise, rows) if workers.noise.numel() else None
         noise = tuple(
-            torch.stack([draw(workers.generators[i]) for i in chosen]) for draw in draws[shape]
+            draw(streams) if streams else torch.stack([draw(workers.generators[i]) for i in chosen])
+            for draw in draws[shape]
         )
         # Batch normalization updates its buffers in place, which vmap allows for contiguous ones.
         local = {name: buffer[rows].contiguous() for name, buffer in buffers.items()}
@@ -460,8 +455,8 @@ def auto(workers: Workers) -> Gradients:
     ``vmap``.
 
     The choice depends on the module, the numbers of workers, parameters and samples, and on whether
-    gradients agree; not on a timing. The same run therefore has the same bytes on the same kind of
-    processor.
+    gradients agree. The same run therefore has the same bytes on the same kind of CPU. On a GPU,
+    where ``graphs`` and ``vmap`` are for the workers of one run, it is a timing of ten steps.
     """
     on_cpu = not workers.X.is_cuda
     if on_cpu and workers.chain is None and not _small(workers):
@@ -473,8 +468,12 @@ def auto(workers: Workers) -> Gradients:
         if not chosen:
             batches = Stacked(*batches.all(), batches.workers)
             *names, name = _ways(workers, batches.targets.shape[1])
-            tried = ((name, agrees(workers, batches, name)) for name in names)
-            name, take = next((pair for pair in tried if pair[1]), (name, None))
+            agreed: Any = (
+                (each, take) for each in names if (take := agrees(workers, batches, each))
+            )
+            if names[:1] == ["graphs"]:
+                agreed = iter(sorted(agreed, key=lambda way: _seconds(workers, way[1], batches)))
+            name, take = next(agreed, (name, None))
             workers.backend = name
             if name != "compiled":
                 workers.chain = None
@@ -488,7 +487,7 @@ def _ways(workers: Workers, b: int) -> list[str]:
     """The backends for batches of b samples, in the order of their speed; the last one always fits.
 
     On a CPU ``compiled`` is for a chain, and ``vmap`` for small batches; on a GPU ``graphs`` are
-    for few workers of one run.
+    for few workers of one run, and the faster of them and ``vmap`` is measured.
     """
     n, d = workers.X.shape
     if workers.X.is_cuda:
@@ -496,6 +495,14 @@ def _ways(workers: Workers, b: int) -> list[str]:
         return [*(("graphs", "vmap") if few else ("vmap", "graphs")), "loop"]
     names = {"compiled": workers.chain is not None, "vmap": _small(workers) and b * d <= MOST_WORK}
     return [*(name for name, fits in names.items() if fits), "threads"]
+
+
+def _seconds(workers: Workers, gradients: Gradients, batches: Stacked) -> float:
+    """The seconds that five steps take on a GPU."""
+    with restored(workers):
+        start = time.perf_counter()
+        [gradients(batches) for _ in range(5)][-1].tolist()  # waits for the last
+        return time.perf_counter() - start
 
 
 def _small(workers: Workers) -> bool:

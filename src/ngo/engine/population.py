@@ -24,9 +24,10 @@ from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import Batches, Named, Scores, tf32
 from ngo.engine.module_chain import find_chain
 from ngo.gossip.consensus_dynamics import weighed_mean
-from ngo.models.layers import replayed
+from ngo.models.layers import RandomLayer, replayed
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
+from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.native.threads import cores, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
@@ -99,8 +100,12 @@ def bind(
     G: torch.Tensor | None,
     buffers: torch.Tensor,
     counts: torch.Tensor,
+    noise: torch.Tensor | None = None,
 ) -> None:
-    """Make the module's parameters, their gradients and its buffers views of rows."""
+    """Make the module's parameters, their gradients and its buffers views of rows.
+
+    Its random layers draw from the streams on a GPU of the state ``noise``, if it has one.
+    """
     tensors = named_tensors(module)
     for named, row in zip(tensors, (X, buffers, counts), strict=True):
         for name, view in views(named, row).items():
@@ -108,6 +113,10 @@ def bind(
     if G is not None:
         for name, view in views(tensors[0], G).items():
             tensors[0][name].grad = view
+    if noise is not None and noise.numel():
+        for layer in module.modules():
+            if isinstance(layer, RandomLayer):
+                layer.generator = CardStreams(noise)
 
 
 def fill(named: Named, rows: torch.Tensor) -> None:
@@ -139,11 +148,11 @@ class Population:
 
     All workers start from the same parameters, drawn from the stream (seed, "init"), or, with the
     initialization ``by_worker``, worker i from its own, (seed, "init", i). Worker i draws its
-    dropout masks from (seed, "dropout", i). Buffers (batch normalization's running mean and
-    variance) are local to a worker: methods do not exchange them, and a worker is evaluated with
-    its own. The consensus model has the mean parameters and the mean float buffers of the workers.
-    Of an int64 buffer, such as the number of batches seen, it has the workers' maximum. Buffers of
-    other types do not change in training.
+    dropout masks from (seed, "dropout", i), on a GPU from the ``CardStreams`` (seed, "noise", i).
+    Buffers (batch normalization's running mean and variance) are local to a worker: methods do not
+    exchange them, and a worker is evaluated with its own. The consensus model has the mean
+    parameters and the mean float buffers of the workers. Of an int64 buffer, such as the number of
+    batches seen, it has the workers' maximum. Buffers of other types do not change in training.
     """
 
     def __init__(
@@ -196,6 +205,10 @@ class Population:
         self.G = torch.zeros_like(self.X)
         self.buffers = torch.empty(n, width, device=device)
         self.counts = torch.empty(n, counted, device=device, dtype=torch.int64)
+        #: The states of the workers' streams on a GPU ``[n]``; on a CPU it is empty.
+        self.noise = self.counts.new_empty(n, 0)
+        if self.X.is_cuda:
+            self.noise = CardStreams.of(seed, "noise", numbers, device).state
         for named, rows in zip(self._named, (self.X, self.buffers, self.counts), strict=True):
             fill(named, rows)
         for k, i in enumerate(numbers):
@@ -211,7 +224,7 @@ class Population:
 
         def worker(i: int) -> nn.Module:
             module = build(me.generators[i])
-            bind(module, me.X[i], me.G[i], me.buffers[i], me.counts[i])
+            bind(module, *(matrix[i] for matrix in me.rows()))
             return module
 
         self.modules = Modules(worker, n)
@@ -224,9 +237,13 @@ class Population:
         self.backend = backend  # ``auto`` replaces it by its choice
         self._gradients = BACKENDS[backend](me)
 
+    def rows(self) -> tuple[torch.Tensor, ...]:
+        """``X``, ``G``, ``buffers``, ``counts`` and ``noise``, of which a worker has a row each."""
+        return self.X, self.G, self.buffers, self.counts, self.noise
+
     def move(self, *rows: torch.Tensor) -> None:
-        """Use other matrices ``X``, ``G``, ``buffers``, ``counts``, which hold the same numbers."""
-        self.X, self.G, self.buffers, self.counts = rows
+        """Use other ``rows``, which hold the same numbers."""
+        self.X, self.G, self.buffers, self.counts, self.noise = rows
         for i, module in self.modules.made.items():
             bind(module, *(matrix[i] for matrix in rows))
         self._gradients = BACKENDS[self.backend](self._weak)
@@ -244,7 +261,8 @@ class Population:
     def _rows(self) -> dict[str, torch.Tensor]:
         server = {"server": self._consensus_row, "server_counts": self._consensus_counts}
         rows = {"X": self.X, "buffers": self.buffers, "counts": self.counts}
-        return rows | (server if self.by_server else {})
+        drawn = {"noise": self.noise} if self.noise.numel() else {}
+        return rows | drawn | (server if self.by_server else {})
 
     def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
         """Restore from ``state``."""
@@ -436,9 +454,8 @@ class Stack:
         first = populations[0]
         self._populations, self._sizes = populations, [one.n for one in populations]
         self.backend, self.runs = first.backend, len(populations)
-        self.X, self.G, self.buffers, self.counts = rows = [
-            torch.cat([getattr(population, name) for population in populations])
-            for name in ("X", "G", "buffers", "counts")
+        self.X, self.G, self.buffers, self.counts, self.noise = rows = [
+            torch.cat(parts) for parts in zip(*(one.rows() for one in populations), strict=True)
         ]
         pieces = zip(*(matrix.split(self._sizes) for matrix in rows), strict=True)
         for population, piece in zip(populations, pieces, strict=True):

@@ -1,7 +1,7 @@
 """One gossip step with φ_p or another pull, by the implementation that suits the state.
 
 Where γ is applied: ``gossip_step`` hands it on to the arithmetic, which multiplies the weight of
-each edge by it. That is ``native/gossip_step.c`` on a CPU, ``native/triton_gossip.py`` on a GPU,
+each edge by it. That is ``native/gossip_step.c`` on a CPU, ``native/triton_kernels.py`` on a GPU,
 and ``pull`` below where there is neither. A coupling without a compiled step multiplies in its own
 function (``coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
 """
@@ -198,11 +198,11 @@ def gossip_step(
     out = torch.empty_like(X) if out is None else out
     linear = sums and p == 1
     if X.is_cuda and not linear:
-        from ngo.native import triton_gossip  # imports Triton
+        from ngo.native import triton_kernels  # imports Triton
 
-        if triton_gossip.available(X.device):
+        if triton_kernels.available(X.device):
             rows = tuple(W.on(X, name) for name in ("starts", "senders", "weights"))
-            return triton_gossip.gossip_step(X, rows, gamma, p, at, out)
+            return triton_kernels.gossip_step(X, rows, gamma, p, at, out)
     if linear:
         return linear_step(X, W, gamma, at=at, out=out, spread=spread)
     if fits(X, at, out):

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import nn
@@ -19,6 +21,7 @@ from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
 from ngo.native.build import available
+from ngo.native.card_streams import CardStreams
 from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu, conv_pool_relu_backward
 
 
@@ -32,18 +35,14 @@ class ConvPoolReLU2d(nn.Conv2d):
 
     # Whether the kernels may be used: not under vmap, which supports only torch's operations.
     compiled = True
-    # Whether vmap trains on a GPU by products with patches, instead of a grouped convolution.
+    # Whether vmap trains all convolutions on a GPU by products with patches, which are not grouped.
     patches = True
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """``[b, in, h, w]`` to ``[b, out, (h − k + 1) // 2, (w − k + 1) // 2]``."""
         if self._can_use_kernels(x):
             return _ConvPoolReLU.apply(x, self.weight, self.bias)
-        trained = self.patches and self.training and not self.compiled and x.is_cuda
-        if trained and kernels_fit(self, x.shape[1:]):
-            y = convolved_by_patches(x, self.weight, self.bias)  # type: ignore[arg-type]
-        else:
-            y = super().forward(x)
+        y = super().forward(x) if self.compiled else convolved(self, x)
         return F.relu(F.max_pool2d(y, 2))
 
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
@@ -57,16 +56,37 @@ class ConvPoolReLU2d(nn.Conv2d):
         )
 
 
-def convolved_by_patches(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """``conv2d`` as a product with all k × k patches of the images.
+def convolved(layer: nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
+    """The layer's convolution; in training on a GPU by patches.
+
+    Dilation, groups, and padding ``same`` or with other numbers than 0 have none.
+    """
+    padding: Any = (0, 0) if layer.padding == "valid" else layer.padding
+    plain = layer.groups == 1 and layer.dilation == (1, 1) and layer.padding_mode == "zeros"
+    trained = ConvPoolReLU2d.patches and layer.training and x.is_cuda and x.dim() == 4
+    if not (trained and plain) or padding == "same":
+        return nn.Conv2d.forward(layer, x)
+    return convolved_by_patches(x, layer.weight, layer.bias, layer.stride, padding)
+
+
+def convolved_by_patches(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    stride: Sequence[int] = (1, 1),
+    padding: Sequence[int] = (0, 0),
+) -> torch.Tensor:
+    """``conv2d`` as a product with all patches of the images.
 
     Under vmap over weights, that is a batched product, where conv2d becomes a grouped convolution,
     which takes many times longer on a GPU (pytorch/pytorch issues 70954 and 73764).
     """
-    k, x = weight.shape[-1], x.movedim(1, -1)
+    x = F.pad(x, [padding[1]] * 2 + [padding[0]] * 2).movedim(1, -1)
     for dim in (1, 2):  # rows, then columns
+        k = weight.shape[dim + 1]
+        every = (*[slice(None)] * dim, slice(None, None, stride[dim - 1]))
         size = x.shape[dim] - k + 1
-        x = torch.cat([x.narrow(dim, i, size) for i in range(k)], -1)
+        x = torch.cat([x.narrow(dim, i, size)[every] for i in range(k)], -1)
     return F.linear(x, weight.permute(0, 3, 2, 1).flatten(1), bias).movedim(-1, 1)
 
 
@@ -110,14 +130,17 @@ def to_batch_last(x: torch.Tensor) -> torch.Tensor:
     return x.movedim(0, -1).contiguous()
 
 
-# Draws a tensor from a generator.
-Sample = Callable[[torch.Generator], torch.Tensor]
+# A worker's random stream: on a GPU, those of a population's workers are drawn together.
+Stream = torch.Generator | CardStreams
+
+# Draws a tensor from a generator, or one for each of some streams on a GPU.
+Sample = Callable[[Stream], torch.Tensor]
 
 # Where a random layer has its numbers from: the generator and what draws them → the numbers.
-Source = Callable[[torch.Generator, Sample], torch.Tensor]
+Source = Callable[[Stream, Sample], torch.Tensor]
 
 
-def draw(generator: torch.Generator, sample: Sample) -> torch.Tensor:
+def draw(generator: Stream, sample: Sample) -> torch.Tensor:
     """Draw from the generator."""
     return sample(generator)
 
@@ -131,7 +154,7 @@ class RandomLayer(nn.Module):
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
-        self.generator = generator
+        self.generator: Stream = generator
         self.source: Source = draw
 
 
@@ -152,7 +175,9 @@ class Dropout(RandomLayer):
         keep = 1 - self.probability
         shape = (*x.shape[:2], *[1] * (x.dim() - 2)) if self.channels else x.shape
 
-        def mask(generator: torch.Generator) -> torch.Tensor:
+        def mask(generator: Stream) -> torch.Tensor:
+            if isinstance(generator, CardStreams):
+                return ((generator.uniform(shape) < keep) * (1 / keep)).to(x.dtype)
             empty = torch.empty(shape, dtype=x.dtype, device=generator.device)
             return empty.bernoulli_(keep, generator=generator).div_(keep)
 
@@ -191,7 +216,9 @@ class VAE(RandomLayer):
         """Logits of one random code per image of ``x``; the codes' mean and log-variance."""
         mean, log_variance = self.encode(x)
 
-        def noise(generator: torch.Generator) -> torch.Tensor:
+        def noise(generator: Stream) -> torch.Tensor:
+            if isinstance(generator, CardStreams):
+                return generator.normal(mean.shape).to(mean.dtype)
             return torch.randn(
                 mean.shape, generator=generator, dtype=mean.dtype, device=generator.device
             )
@@ -226,7 +253,7 @@ def recorded(module: nn.Module, samples: list[Sample]) -> Iterator[None]:
     The workers' generators do not advance.
     """
 
-    def record(generator: torch.Generator, sample: Sample) -> torch.Tensor:
+    def record(generator: Stream, sample: Sample) -> torch.Tensor:
         samples.append(sample)
         return sample(torch.Generator(generator.device))
 
@@ -258,3 +285,7 @@ def _draw_from(module: nn.Module, source: Source) -> None:
             layer.source = source
         elif isinstance(layer, ConvPoolReLU2d):
             layer.compiled = source is draw
+        elif type(layer) is nn.Conv2d and source is draw:
+            vars(layer).pop("forward", None)
+        elif type(layer) is nn.Conv2d:
+            vars(layer)["forward"] = partial(convolved, layer)

@@ -68,8 +68,8 @@ class Study:
     freedom: float
     scale: str
     power: float = 1.0
-    #: Of plants' tables: the squares of their distances from the likeliest candidate.
-    far: Sequence[float] = ()
+    #: Of plants' tables: ``Candidates.misfits``.
+    misfits: Sequence[np.ndarray] = ()
 
     def prior(self, number: int) -> pd.DataFrame:
         """The candidates: a row each, with a column for each value that is left open."""
@@ -93,7 +93,7 @@ class Study:
             learnt = emulator if without is None else emulator.without(without)
             if of.any():
                 found[:, of, k] = learnt.predict(rows[of])
-        rest = self.freedom, self.scale, self.power, self.far
+        rest = self.freedom, self.scale, self.power, self.misfits
         return Tried(values, *found, self.correlation, *rest)
 
     def cells(self, where: Mapping[str, Any]) -> list[int]:
@@ -128,7 +128,9 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
     }
     freedom, table = calibrated([*emulators.values()]), [cell for cell, *_ in answered]
     rest = emulators, _correlation(emulators, len(table)), freedom, scale
-    found = Study(entry, pd.DataFrame(table), unanswered, *rest)
+    printed = pd.DataFrame(table)
+    printed["group"] = printed.get("method", printed["cell"])
+    found = Study(entry, printed, unanswered, *rest)
     return _planted_first(found)
 
 
@@ -263,16 +265,17 @@ def plants(
         values = pd.concat([prior, every.iloc[[k]][[*prior]]], ignore_index=True)
         tried = found.tried(values, int(plant["group"]), **plant[[*found.fixed()]])
         numbers = SCALES[found.scale][1](plant[places].to_numpy(float)).round(2)
-        yield plant, weigh(found.printed[["cell"]].assign(value=numbers, rounding=0.005), tried)
+        table = found.printed[["cell", "group"]].assign(value=numbers, rounding=0.005)
+        yield plant, weigh(table, tried)
 
 
 def _planted_first(found: Study) -> Study:
-    """With the power that gives plants the highest probability, and how far their tables are."""
+    """With the power that gives plants the highest probability, and how badly their tables fit."""
     from scipy.special import log_softmax
 
     every = [of for _, of in plants(found, TRIALS, OF_PLANT, seed=1)]
     power = max(POWERS, key=lambda k: sum(log_softmax(k * of.density)[-1] for of in every))
-    return replace(found, power=power, far=[of.distance[of.best] for of in every])
+    return replace(found, power=power, misfits=[of.misfits for of in every])
 
 
 def planted(found: Study, number: int) -> pd.DataFrame:
@@ -281,7 +284,7 @@ def planted(found: Study, number: int) -> pd.DataFrame:
     Columns: ``plants``; ``holds``, how often the planted value is in what remains; ``said``, the
     probability of what remains; and ``size``, its mean share of what was tried.
     """
-    rows, at, methods = [], -1, found.printed.get("method", found.printed["cell"])
+    rows, at, methods = [], -1, found.printed["group"]
     for at, (plant, of) in enumerate(plants(found, number, 8 * OF_PLANT, seed=0)):
         for (name, values), size in zip(of.tried.values.items(), of.frame["size"], strict=True):
             kept, wide = of.kept(values), judge.is_range(values)

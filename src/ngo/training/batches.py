@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from ngo.data.augmentation import Apart, Augment
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import Rows, Stacked
 from ngo.models.task import Batch, Task, image_batch, normalised_batch
+from ngo.native.card_streams import CardStreams
 
 # The fewest samples of a worker that are drawn, and the most batches of a worker and samples of
 # all that are cut, at once. To do so when a batch is due would take longer, with thousands
@@ -81,7 +84,7 @@ class Batches:
     streams: Sequence[BatchStream]
     #: Changes images, at random from the worker's stream in ``changes``.
     augment: Augment | None = None
-    changes: Sequence[torch.Generator] = ()
+    changes: Any = ()  # or the CardStreams of all
     #: Those of each run, where several runs step as one.
     members: Sequence[Batches] = ()
     #: The workers that take the next step, by row; None: all.
@@ -96,7 +99,9 @@ class Batches:
         """Those of several runs on one data set, from the same streams, one run after another."""
         first = members[0]
         streams = [stream for member in members for stream in member.streams]
-        changes = [stream for member in members for stream in member.changes]
+        changes: Any = [member.changes for member in members]
+        card = isinstance(first.changes, CardStreams)
+        changes = CardStreams.joined(changes) if card else list(chain.from_iterable(changes))
         return cls(first.task, first.data, streams, first.augment, changes, members)
 
     def rows(self) -> Rows:
@@ -174,7 +179,10 @@ class Batches:
         targets = data.train_targets.index_select(0, samples)
         if self.augment is not None:
             b, workers = indices.shape[1], self.workers
-            changes = self.changes if workers is None else [self.changes[i] for i in workers]
+            changes = self.changes
+            if workers is not None:
+                card = isinstance(changes, CardStreams)
+                changes = changes[workers] if card else [changes[i] for i in workers]
             if isinstance(self.augment, Apart):
                 inputs = self.augment.of_workers(inputs, b, changes)
             else:

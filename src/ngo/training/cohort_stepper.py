@@ -16,6 +16,7 @@ import torch
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.gossip.exchange import Network
 from ngo.gossip.step import Step
+from ngo.native.card_streams import CardStreams
 from ngo.native.threads import Map
 from ngo.training.batches import BatchStream
 from ngo.training.checkpoint import State
@@ -29,9 +30,10 @@ class CohortStepper(Stepper):
 
     Those of round k are drawn from the stream (seed, "participants", k). They start from the
     server's parameters and buffers, and their local rule from no memory; a worker's batches and
-    dropout masks go on where its last round ended. After the exchange the rows are those from
-    before it, and the server's model is the consensus model. A rule that follows a mean gradient,
-    in a method without local steps, is the server's and keeps its memory, as outer optimizers do.
+    dropout masks go on where its last round ended, but on a GPU masks have a stream for each round.
+    After the exchange the rows are those from before it, and the server's model is the consensus
+    model. A rule that follows a mean gradient, in a method without local steps, is the server's and
+    keeps its memory, as outer optimizers do.
     """
 
     stackable = False
@@ -83,13 +85,21 @@ class CohortStepper(Stepper):
         self.batches.put_back()
         before, now = self.workers, self._drawn(self.t // self._every)
         self._seat(now)
-        rows = {"dropout": self.population.generators, "augmentation": self.batches.changes}
-        for name, drew in self._drew.items():
-            new = partial(torch_stream, self._run.seed, name, device=rows[name][0].device)
-            for i, row in zip(before, rows[name], strict=True):
+        rows: dict[str, Any] = {"dropout": self.population.generators}
+        rows["augmentation"] = self.batches.changes
+        if self.population.noise.numel():
+            rows["noise"] = CardStreams(self.population.noise)
+        for name, streams in rows.items():
+            if isinstance(streams, CardStreams):  # each round has its own
+                key = f"{name} from {self.t}"
+                streams.set_state(CardStreams.of(self._run.seed, key, now, streams.device).state)
+                continue
+            drew = self._drew[name]
+            new = partial(torch_stream, self._run.seed, name, device=streams[0].device)
+            for i, row in zip(before, streams, strict=True):
                 if not torch.equal(state := row.get_state(), new(i).get_state()):
                     drew[i] = state
-            for i, row in zip(now, rows[name], strict=True):
+            for i, row in zip(now, streams, strict=True):
                 row.set_state(drew[i] if i in drew else new(i).get_state())
         for name in self._memory:
             self.matrices.pop(name, None)

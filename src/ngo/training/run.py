@@ -268,6 +268,7 @@ class Training:
             "snapshots": sorted(self.kept),
             "workers_evaluated": len(self._problem.evaluated),
             "backend": self.population.backend,
+            "streams": "card" if self.cards else "cpu",
         }
         write_results(out, origin, self.rows, self.population.d, {**common, **how})
         (out / run_folder.CHECKPOINT).unlink(missing_ok=True)

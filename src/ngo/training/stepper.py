@@ -25,6 +25,7 @@ from ngo.common.registries import (
     SAME,
 )
 from ngo.common.seeding import torch_stream
+from ngo.data.augmentation import Apart
 from ngo.engine.population import Population
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Failures, Network, unchanged
@@ -32,6 +33,7 @@ from ngo.gossip.method import GOSSIP_FIELDS
 from ngo.gossip.mixing_matrix import MixingMatrix, by_shares
 from ngo.gossip.schedule import ScheduledMixing, learning_rate, scheduled
 from ngo.gossip.step import Step, adapt_then_combine
+from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
@@ -108,7 +110,11 @@ class Stepper:
         )
         drawn = list(map(BatchStream, problem.parts, repeat(spec.batch_size), batches))
         augment = AUGMENTATIONS[spec.augmentation]
-        self.batches = Batches(problem.task, problem.data, drawn, augment, changes)
+        changing: Any = changes
+        if X.is_cuda and isinstance(augment, Apart):
+            changing = CardStreams.of(spec.seed, "augmentation", local, X.device)
+            changes = [changing]
+        self.batches = Batches(problem.task, problem.data, drawn, augment, changing)
         self._coupling: Any = COUPLINGS[spec.coupling] if spec.coupling else None
         if self._method.decentralized and self._coupling is None:
             self._coupling = Undeclared(undeclared(spec, "coupling"))

@@ -1,4 +1,4 @@
-"""One nonlinear gossip step on a GPU, as one Triton kernel.
+"""Triton kernels for a GPU: a nonlinear gossip step, and the draw of ``card_streams``.
 
 Triton is part of torch's builds for NVIDIA GPUs.
 """
@@ -27,7 +27,7 @@ COLUMNS = 1024  # of one program: 8 for each thread of Triton's 4 warps
 
 @cache
 def available(device: torch.device) -> bool:
-    """Whether the kernel works on this GPU. The first call tries a tiny step.
+    """Whether Triton's kernels work on this GPU. The first call tries a tiny step.
 
     Triton needs a C compiler, Python's headers and the driver's library, and looks for them at its
     first launch. A failure is logged as one warning.
@@ -38,7 +38,7 @@ def available(device: torch.device) -> bool:
     try:  # each of two workers receives from the other
         gossip_step(X, (places, 1 - places[:2], X[:, 0]), 0.1, 0.9, X, X).cpu()
     except Exception as error:  # Triton's own, a compiler's, the driver's
-        LOG.warning("gossip: Triton's kernel fails, torch replaces it: %s", in_a_line(error))
+        LOG.warning("Triton's kernels fail, torch replaces them: %s", in_a_line(error))
         return False
     return True
 
@@ -67,7 +67,25 @@ def gossip_step(
     return new if free else out.copy_(new)
 
 
+def uniform(state: Tensor, count: int) -> Tensor:
+    """``CardStreams.uniform``: the next ``count`` numbers of each stream; the ``state`` stays."""
+    n, out = state.numel(), torch.empty(*state.shape, count, device=state.device)
+    with torch.cuda.device_of(state):
+        _draw[(n * triton.cdiv(count, COLUMNS),)](out, state.contiguous(), n, count, COLUMNS)
+    return out
+
+
 if triton is not None:
+
+    @triton.jit
+    def _draw(out, state, n, count, COLUMNS: tl.constexpr):
+        i = (tl.program_id(0) % n).to(tl.int64)
+        columns = tl.program_id(0) // n * COLUMNS + tl.arange(0, COLUMNS)
+        z = tl.load(state + i).to(tl.uint64) + (columns + 1).to(tl.uint64) * 0x9E3779B97F4A7C15
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB
+        drawn = (((z ^ (z >> 31)) >> 41).to(tl.float32) + 0.5) * 2.0**-23
+        tl.store(out + i * count + columns, drawn, columns < count)
 
     @triton.jit
     def _step(new, x, at, starts, senders, weights, n, d, e, COLUMNS: tl.constexpr):
