@@ -222,7 +222,7 @@ def test_what_ends_a_process_and_errors_are_told():
     ({"seeds": [1, -1]}, "seed: -1 is out of range"),
     ({"metric": "samples"}, "best: whether a high or a low 'samples' is better is not known"),
     ({"metric": "own_accuracy_std"}, "best: whether a high or a low 'own_accuracy_std' is better"),
-    ({"holdout": [1, 2]}, "holdout inputs: a int is no array of numbers with a row per sample"),
+    ({"holdout": [1, 2]}, "holdout inputs: int is no array of numbers with a row per sample"),
     ({"metric": "acuracy", "best": "highest"}, "metric: 'acuracy' is unknown; allowed: "),
     ({"best": "max"}, "best: 'max' is unknown; allowed: highest, lowest"),
     ({"cores": 0}, "cores: 0 is out of range"),

@@ -420,8 +420,8 @@ class Columns(Samples):
     ({"train": ENDLESS}, "the samples of the Endless are no pairs (input, target): "),
     ({"train": TensorDataset(X, y, y)}, "samples of the TensorDataset are no pairs (input, "),
     ({"train": Subset(Samples(), [])}, "train: the Subset has no samples."),
-    ({"train": (X.numpy().astype(object), y)}, "train inputs: a ndarray is no array of number"),
-    ({"train": ("images.npy", y)}, "train inputs: a str is no array of numbers with a row per"),
+    ({"train": (X.numpy().astype(object), y)}, "train inputs: ndarray is no array of number"),
+    ({"train": ("images.npy", y)}, "train inputs: str is no array of numbers with a row per"),
     ({"train": (X.half(), y), "test": (X.half(), y)}, "failed on inputs of float16 of shape "),
     ({"partition": [[0, 1, 2], [0, 5], [7]]}, "worker 1: sample 0 is worker 0's already"),
     ({"partition": [[0, 1], [2], []]}, "partition, worker 2: it has no samples; samples are"),
@@ -439,7 +439,7 @@ class Columns(Samples):
     ({"topology": "rong"}, "Did you mean 'ring'?"),
     ({"topology": nx.Graph()}, "workers: "),
     ({"topology": nx.from_numpy_array(np.eye(3) / 2)}, "graph has edges with weights, which"),
-    ({"topology": object()}, "a object is no graph or matrix; for example topology='ring', [("),
+    ({"topology": object()}, "object is no graph or matrix; for example topology='ring', [("),
 )
 def test_a_mistake_is_told_in_a_line(arguments, part):
     assert part in told(**{"test": DATA} | arguments)

@@ -94,8 +94,8 @@ def test_a_function_that_changes_its_targets_changes_no_others():
 
 @cases(
     "train, parts",
-    (X, ["train: a Tensor is not a pair (inputs, targets)"]),
-    ((X, torch.tensor(1)), ["train targets: a Tensor is no array", "a row per sample"]),
+    (X, ["train: Tensor is not a pair (inputs, targets)"]),
+    ((X, torch.tensor(1)), ["train targets: Tensor is no array", "a row per sample"]),
     ((X, CLASSES[:7]), ["train: there are 8 inputs and 7 targets", "equal"]),
     ((X[:, :2], CLASSES), ["test inputs: each is float32 of shape [3]", "shape [2]"]),
     ((X, CLASSES.float()), ["test targets: each is int64 of shape []", "float32"]),
@@ -116,8 +116,8 @@ def not_copied():
 
 @cases(
     "module, part",
-    ("net", "a str is not allowed; it must be a torch.nn.Module or a function"),
-    (lambda: None, "a NoneType is not allowed"),
+    ("net", "str is not allowed; it must be a torch.nn.Module or a function"),
+    (lambda: None, "NoneType is not allowed"),
     (nn.Linear, "its function failed: Linear.__init__() missing 2 required"),
     (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
     (nn.LazyLinear(4), "lazy parameters"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import ngo.analysis.quantities  # noqa: F401 (registers the accuracy of runs)
 from ngo.analysis.budgets import at_equal
 from verdicts import Expectation, evidence
 from verdicts.files import read_mapping

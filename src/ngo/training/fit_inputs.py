@@ -257,7 +257,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
         pair = _collected(key, pair)
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise UserError(
-            f"{key}: a {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; "
+            f"{key}: {type(pair).__name__} is not a pair (inputs, targets) or a torch Dataset; "
             f"of columns, give (data['x'], data['y']), of a dict of workers, list(data.values()), "
             f"of a DataLoader, loader.dataset (fit draws its own batches)."
         )
@@ -270,7 +270,7 @@ def _tensors(key: str, pair: object) -> list[torch.Tensor]:
 
 
 def _tensor(key: str, value: Any) -> torch.Tensor:
-    with refused(f"{key}: a {type(value).__name__} is no array of numbers with a row per sample"):
+    with refused(f"{key}: {type(value).__name__} is no array of numbers with a row per sample"):
         if not isinstance(value, torch.Tensor):
             # A copy: it may be read-only. torch has the machine's order of bytes alone.
             array = np.array(value, order="C")
@@ -374,7 +374,7 @@ def _matrix(given: Any) -> MixingMatrix:
     try:
         W = torch.as_tensor(dense_array(given), dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        wrong = f"topology: a {type(given).__name__} is no graph or matrix; {EXAMPLE}."
+        wrong = f"topology: {type(given).__name__} is no graph or matrix; {EXAMPLE}."
         raise UserError(wrong) from None
     checked_matrix("own", W, len(W) if W.ndim else 0, directed=False, tolerance=TOLERANCE)
     W = (W + W.T) / 2

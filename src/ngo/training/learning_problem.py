@@ -199,7 +199,7 @@ def check_module(key: str, made: object) -> nn.Module:
     """The module; a one-line UserError for what workers can't train. ``key`` is what made it."""
     told = "it must be a torch.nn.Module or a function that returns one"
     if not isinstance(made, nn.Module):
-        raise UserError(f"{key}: a {type(made).__name__} is not allowed; {told}.")
+        raise UserError(f"{key}: {type(made).__name__} is not allowed; {told}.")
     if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not any(parameter.requires_grad for parameter in made.parameters()):
