@@ -19,6 +19,9 @@ REPOSITORY = Path(__file__).parents[1]
 UV = Path(sys.executable).with_name("uv")
 SECONDS = 1200  # the longest that one command may take; torch may have to be downloaded
 
+# What makes the judge a project of its own.
+NOT_PACKED = {f"verdicts/{name}" for name in ("CITATION.cff", "README.md", "pyproject.toml")}
+
 EXAMPLE = REPOSITORY / "examples/verdicts/td3"
 RUN = "train --dataset digits --method ngo --p 0.9 --gamma 0.3 --epochs 1 --out out"
 
@@ -47,6 +50,10 @@ def build(source: Path, out: Path) -> Path:
         names = [*archive.getnames(), *zipped.namelist()]
     if strange := [name for name in names if re.search(r"(^|/)(tests|docs|results|papers)/", name)]:
         sys.exit(f"{wheel.name}: it contains {strange[0]}")
+    packages = ("ngo", "verdicts") if source == REPOSITORY else ("verdicts",)
+    tracked = run("git", "ls-files", *packages, at=REPOSITORY / "src").split()
+    if lacking := sorted({*tracked} - {*names} - NOT_PACKED):
+        sys.exit(f"{wheel.name}: it lacks {lacking[0]}")
     return wheel
 
 
