@@ -14,7 +14,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +90,9 @@ def end_process(number: int, frame: FrameType | None = None) -> None:
 
 
 class Signals:
-    """SIGTERM and SIGINT of this process, while its runs are in ``with`` blocks of this object.
+    """Signals of this process, while its runs are in ``with`` blocks of this object.
+
+    They are SIGTERM and SIGINT, or those of ``numbers``.
 
     The first signal asks all runs to stop. ``Checkpoints.keep`` obeys before a run's next step;
     after the last step nothing does, so whoever starts runs calls ``check`` before and after each.
@@ -98,8 +100,12 @@ class Signals:
     process. Blocks may overlap; the handlers are restored at the end of the last.
     """
 
-    def __init__(self, at_once: Callable[..., object] = end_process) -> None:
-        self._at_once = at_once
+    def __init__(
+        self,
+        at_once: Callable[..., object] = end_process,
+        numbers: Iterable[signal.Signals] = SIGNALS,
+    ) -> None:
+        self._at_once, self._numbers = at_once, numbers
         #: The signal that asked to stop; None before one.
         self.asked: int | None = None
         self._blocks = self._outer = 0  # all that are open, and those that are not a run's
@@ -121,7 +127,7 @@ class Signals:
         if self._blocks == 1:
             # Only the main thread can handle signals. Ignored signals (nohup) stay ignored.
             main = threading.current_thread() is threading.main_thread()
-            mine = [n for n in SIGNALS if main and signal.getsignal(n) != signal.SIG_IGN]
+            mine = [n for n in self._numbers if main and signal.getsignal(n) != signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._ask) for number in mine}
         return self
 

@@ -9,15 +9,14 @@ import sys
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -33,6 +32,7 @@ from ngo.common.files import check_writable
 from ngo.common.registries import METHODS
 from ngo.common.seeding import numpy_stream
 from ngo.native.threads import cores as cores_here
+from ngo.training.checkpoint import Signals
 from ngo.training.fit import COUNT, Interrupted, check_fit, fit
 from ngo.training.fit_inputs import Make, Pair, by_workers, read_once
 from ngo.training.global_state import ALONE
@@ -383,23 +383,6 @@ def _told(case: str, point: Point, points: Sequence[Point]) -> list[str]:
     return lines
 
 
-@contextmanager
-def _ctrl_c_later() -> Iterator[None]:
-    """A block at whose end a Ctrl-C comes: raised in the callbacks of a fork, it would be lost."""
-    pressed: list[int] = []
-    before, main = signal.getsignal(signal.SIGINT), current_thread() is main_thread()
-    if not (main and callable(before)):
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    for number in pressed[:1]:
-        signal.raise_signal(number)
-
-
 def _results(
     jobs: Sequence[Job], work: Callable[[Job], Answer], count: int
 ) -> Generator[tuple[Job, Answer]]:
@@ -418,8 +401,11 @@ def _results(
                 here, there = context.Pipe(duplex=False)
                 given = work, (job := waiting.popleft()), there
                 process = context.Process(target=_answer, args=given, daemon=True)
-                with ALONE, tqdm.get_lock(), _ctrl_c_later():  # the child could wait for a lock
+                pressed = Signals(numbers=[signal.SIGINT])  # a fork's callbacks would lose it
+                with ALONE, tqdm.get_lock(), pressed:  # the child could wait for a lock
                     process.start()
+                if pressed.asked:
+                    signal.raise_signal(pressed.asked)
                 there.close()
                 running[here] = job, process
             pipe: Any
