@@ -103,7 +103,7 @@ class Candidates(Result):
 
     tried: Tried
     #: A row for each cell: ``cell``, its name, ``value``, and as it likes ``rounding``, ``sd`` or
-    #: ``se``, ``seeds``, and ``group``: numbers that could be wrong together.
+    #: ``se``, ``seeds``. Those of one ``group`` could be wrong together; by default, each is one.
     printed: pd.DataFrame
     #: The places of the cells by which candidates are weighed.
     cells: np.ndarray
@@ -135,11 +135,11 @@ class Candidates(Result):
     def gains(self) -> pd.Series:
         """What is gained if all numbers of a group were off by the same: by group, the most first.
 
-        It is the difference of the largest log density. Without ``group``, each cell is one.
+        It is the difference of the largest log density.
         """
         inverse, found = np.linalg.inv(_part(self.tried.correlation, self.cells)), {}
         off, errors = self.off[:, self.cells], self.errors[:, self.cells]
-        groups = self.printed.get("group", self.printed["cell"]).iloc[self.cells]
+        groups = self.printed["group"].iloc[self.cells]
         for group in groups.unique():
             shift = (groups == group).to_numpy() / errors
             along = (shift @ inverse * off).sum(axis=1) ** 2 / (shift @ inverse * shift).sum(axis=1)
@@ -260,7 +260,7 @@ class Candidates(Result):
             count > 1
         )
         if self.none_could:
-            groups = self.printed.get("group", self.printed["cell"]).loc[numbers.index]
+            groups = self.printed["group"].loc[numbers.index]
             fails = numbers["cell"][groups == self.gains.index[0]]
             none = "no candidate that was tried could" if count > 1 else "it could not"
             told = f"{none} have printed this ({fits}). It fails at "
@@ -317,6 +317,7 @@ def weigh(
     table = pd.DataFrame(printed).reset_index(drop=True)
     for name in ("cell", "value"):
         one_of("printed: column", name, [*map(str, table.columns)])
+    table["group"] = table.get("group", table["cell"])
     to = SCALES[one_of("scale", tried.scale, SCALES)][0]
     shape = len(tried.values), len(table)
     for name, size in {**dict.fromkeys(["mean", "error", "spread"], shape),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,7 @@ def lines_of(row: Row, width: int = WIDTH) -> str:
     return f"{row.verdict:<{width}}{what}" + (f"\n{'':{width}}  {told}" if told else "")
 
 
+@cache
 def page_texts(page: str) -> Any:
     """The words of a page, by name (``page_texts.yaml``)."""
     return read_mapping(Path(__file__).with_name("page_texts.yaml"), "texts")[page]

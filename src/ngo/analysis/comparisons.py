@@ -50,8 +50,9 @@ TRAIN_NEGATIVE_ELBO = Criterion(
 TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value", digits=(3, 2))
 TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
 HITTING_TIME = Criterion(
-    "first hitting time (epochs)", "first_hitting", None, "first_hitting_time", 1, False, (2, 0)
-)
+    "first hitting time (epochs)", "first_hitting", None, "first_hitting_time",
+    same_unit=False, digits=(2, 0),
+)  # fmt: skip
 
 _LOSSES = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS)
 CRITERIA = {number.name: number for number in (ACCURACY, HELD_OUT, *_LOSSES, HITTING_TIME)}

@@ -29,7 +29,7 @@ from verdicts.table import (
     matches,
     need,
     selected,
-)  # fmt: skip
+)
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
