@@ -87,9 +87,9 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     """The tidy table of ``runs`` with their universes, sorted by universe, run and step.
 
     New columns: ``universe`` (its number), ``universe_NAME`` for each sampled value,
-    ``universe_chatter_floor`` and ``universe_gamma_gap`` if γ (and p) are sampled, and
-    those of ``CHOSEN``, if ``accuracy_of`` or ``loss_of`` is among the values. The rows of a run that
-    several universes share are repeated.
+    ``universe_chatter_floor`` and ``universe_gamma_gap`` if γ (and p) are sampled, and those of
+    ``CHOSEN``, if ``accuracy_of`` or ``loss_of`` is among the values. The rows of a run that several
+    universes share are repeated.
     """
     known = set(runs["run"])
     placed = pd.DataFrame(
