@@ -164,7 +164,7 @@ def test_losses_can_be_of_the_mean_model_of_the_workers_or_in_training():
     found = candidates.study(entry, NUMBERS, {"runs": runs})
     assert {reading for _, reading in found.emulators} == {"mean", "workers", "train"}
     last = runs[runs["run"].str.endswith("-7")].set_index(["method", "topology"])["train_loss"]
-    cells = [*zip(found.printed["method"], found.printed["topology"].replace("", None), strict=True)]
+    cells = zip(found.printed["method"], found.printed["topology"].replace("", None), strict=True)
     planted = found.printed.assign(value=[last[cell] for cell in cells])
     of = candidates.weigh(planted, found.tried(found.prior(500)))
     assert of.shares(of.tried.values["loss_of"])["train"] > 0.95

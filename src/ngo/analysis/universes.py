@@ -88,8 +88,8 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
 
     New columns: ``universe`` (its number), ``universe_NAME`` for each sampled value,
     ``universe_chatter_floor`` and ``universe_gamma_gap`` if γ (and p) are sampled, and those of
-    ``CHOSEN``, if ``accuracy_of`` or ``loss_of`` is among the values. The rows of a run that several
-    universes share are repeated.
+    ``CHOSEN``, if ``accuracy_of`` or ``loss_of`` is among the values. A run that several universes
+    share has its rows in each.
     """
     known = set(runs["run"])
     placed = pd.DataFrame(

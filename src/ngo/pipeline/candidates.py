@@ -75,7 +75,7 @@ class Study:
     misfits: Sequence[np.ndarray] = ()
 
     def prior(self, number: int) -> pd.DataFrame:
-        """The candidates: a row each, with a column for each value that is left open and was tried."""
+        """The candidates: a row each, with a column for each value of ``varied``."""
         return pd.DataFrame(sample("unstated", {**self.entry, "count": number}))[self.varied()]
 
     def varied(self, yes: bool = True) -> list[str]:
@@ -131,16 +131,17 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
             unanswered.append(name)
     if not answered:
         raise UserError(f"candidates: no run of the archive answers a number of {entry['table']}.")
-    if read_as(entry).removesuffix("_of") not in (value := answered[0][1]):
-        raise UserError(f"values.{read_as(entry)}: a number of {entry['table']} is no such, but {value}.")
+    key, value = read_as(entry), answered[0][1]
+    if key.removesuffix("_of") not in value:
+        raise UserError(f"values.{key}: a number of {entry['table']} is no such, but {value}.")
     common = [n for n in answered[0][2] if all(n in names for *_, names, _ in answered)]
     runs["group"] = runs.groupby(common, dropna=False).ngroup()
-    scale = "logit" if "accuracy" in answered[0][1] else "log"
+    scale = "logit" if "accuracy" in value else "log"
     emulators = {
         (k, reading): Emulator(_learnt(of.join(runs["group"]), read, scale), names)
         for k, (_, value, names, of) in enumerate(answered)
-        for reading, read in READINGS.get(read_as(entry), {"": value}).items()
-        if reading in entry["values"].get(read_as(entry), [""])
+        for reading, read in READINGS.get(key, {"": value}).items()
+        if reading in entry["values"].get(key, [""])
     }
     freedom, table = calibrated([*emulators.values()]), [cell for cell, *_ in answered]
     rest = emulators, _correlation(emulators, len(table)), freedom, scale
