@@ -170,7 +170,7 @@ tinyimagenet-page: setup ## docs/tinyimagenet.md: Table 1 on the TinyImageNet th
 	  printf 'with 200 classes, half a percent is chance.\n\n'; cat results/tinyimagenet/tables/table1.md; } > docs/tinyimagenet.md
 
 register: setup ## The dates of new and changed claims in their *.registered.yaml; commit them before the runs
-	for claims in config/reference/claims.yaml papers/*/claims.yaml; do $(BIN)/verdicts register $$claims || exit 1; done
+	for claims in config/reference/claims.yaml papers/*/claims.yaml; do $(BIN)/verdicts register --import ngo.analysis.quantities $$claims || exit 1; done
 
 clean: ## Remove all produced files, except the shipped archives in results/archive
 	rm -rf $(filter-out results/archive/,$(wildcard results/*/)) results/*-metrics.tar logs .snakemake

@@ -52,6 +52,9 @@ def test_a_run_has_rows_in_each_of_its_universes_and_the_accuracy_that_they_choo
     ends = table[table["step"] == 10]
     assert np.allclose(ends["chosen_accuracy"], [0.8, 0.9])
     assert [*ends["universe_accuracy_of"]] == ["workers", "mean"]
+    of = [Universe(0, {"loss_of": "train"}, ("a",)), Universe(1, {"loss_of": "mean"}, ("a",))]
+    table = in_universes(runs().assign(train_loss=0.3, consensus_loss=0.5, workers_loss_mean=0.6), of)
+    assert [*table["chosen_loss"]] == [0.3, 0.3, 0.5, 0.5]
 
 
 def test_the_chatter_floor_and_the_gap_of_a_universe_follow_from_its_graphs():

@@ -21,6 +21,7 @@ from ngo.pipeline.paths import CLAIMS
 from ngo.pipeline.plan import EVERY_SEED, plan
 from verdicts import judged, judgement, read_claims
 from verdicts.claims import ClaimsFile
+from verdicts.cli import main
 from verdicts.verdict_rows import as_table
 
 CONFIG = REPOSITORY / "config"
@@ -170,8 +171,8 @@ def test_every_printed_number_is_compared_with():
     compared = [cell for cell in cells if cell.expectation.relation == "paper"]
     tables = [pd.read_csv(path) for path in claims().printed]
     assert len(compared) == sum(map(len, tables)) + 2 * 14 + 3 == 115
-    for rule in ("momentum", "sgd"):
-        cell = claims().claims["38a-cifar10-noniid"].cells[f"centralized, {rule}"]
+    for way in ("accurate", "likeliest"):
+        cell = claims().claims["38a-cifar10-noniid"].cells[f"centralized, {way}"]
         assert cell.expectation.value == 70.4
     gap = claims().claims["38b-mnist-noniid"].cells["ring"].expectation
     assert gap.value == 2.54  # 64.84 − 62.30
@@ -193,3 +194,17 @@ def test_figures_read_every_seed_that_their_claims_use():
                 drawn = planned.runs_of(EVERY_SEED + table)
                 assert {spec.id for spec in used} <= {spec.id for spec in drawn}
                 assert {replace(s, seed=0) for s in drawn} == {replace(s, seed=0) for s in used}
+
+
+FILES = [CONFIG / "reference/claims.yaml", *sorted(REPOSITORY.glob("papers/*/claims.yaml"))]
+
+
+@pytest.mark.parametrize("claims", FILES, ids=lambda path: path.parent.name)
+def test_all_claims_are_registered_as_they_are(claims, tmp_path, capsys):
+    """By the command of ``make register``, which knows the quantities of training runs."""
+    command = "register --import ngo.analysis.quantities"
+    assert f"$(BIN)/verdicts {command} $$claims" in (REPOSITORY / "Makefile").read_text()
+    out = tmp_path / "claims.registered.yaml"
+    out.write_bytes(claims.with_suffix(".registered.yaml").read_bytes())
+    assert main([*command.split(), str(claims), "--out", str(out)]) == 0
+    assert "; 0 new or changed: " in capsys.readouterr().out

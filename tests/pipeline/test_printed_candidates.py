@@ -151,3 +151,24 @@ def test_the_instrument_is_right_for_mnist(half, told_more):
     assert told[["lr", "gamma", "p", "epochs"]].between(0.75, 1).all()
     assert told["none could"] <= 0.05
     assert told["none could, + 2 points"] >= told_more
+
+
+def test_losses_can_be_of_the_mean_model_of_the_workers_or_in_training():
+    """The three differ by a factor of two; the table of a known candidate says which it has."""
+    entry = read_config([ROOT / paths.CONFIG])["unstated"]["tableA2"]
+    (runs,) = tables(40).values()
+    share = runs["consensus_accuracy"]
+    runs = runs.assign(dataset="cifar10", shards=40, lr_schedule="cosine", augmentation="none")
+    runs = runs.assign(consensus_loss=2 - share, workers_loss_mean=4 - 2 * share)
+    runs = runs.assign(train_loss=1 - share / 2, partition="iid")
+    found = candidates.study(entry, NUMBERS, {"runs": runs})
+    assert {reading for _, reading in found.emulators} == {"mean", "workers", "train"}
+    last = runs[runs["run"].str.endswith("-7")].set_index(["method", "topology"])["train_loss"]
+    cells = [*zip(found.printed["method"], found.printed["topology"].replace("", None), strict=True)]
+    planted = found.printed.assign(value=[last[cell] for cell in cells])
+    of = candidates.weigh(planted, found.tried(found.prior(500)))
+    assert of.shares(of.tried.values["loss_of"])["train"] > 0.95
+    wrong = {**entry, "values": {**entry["values"], "accuracy_of": ["mean"]}, "table": "tablea2"}
+    wrong["values"].pop("loss_of")
+    with pytest.raises(UserError, match=r"values\.accuracy_of: a number of tablea2 is no such"):
+        candidates.study(wrong, NUMBERS, {"runs": runs})

@@ -17,14 +17,15 @@ from ngo.gossip.mixing_matrix import MixingMatrix, algebraic_connectivity
 from ngo.gossip.schedule import Mixing, topologies
 from ngo.training.spec import FIELDS
 
-#: The value of a universe that is no field of a run: which accuracy is judged.
-ACCURACY_OF = "accuracy_of"
+#: Values of a universe that are no fields of a run: which accuracy or loss is judged. Their choices
+#: are columns: the mean over the workers' own models, that of their mean model, and in training.
+READ_AS = {
+    "accuracy_of": {"workers": "workers_accuracy_mean", "mean": "consensus_accuracy"},
+    "loss_of": {"workers": "workers_loss_mean", "mean": "consensus_loss", "train": "train_loss"},
+}
 
-#: Its values: the mean of the workers' own models' accuracies, or that of their mean model.
-ACCURACIES = {"workers": "workers_accuracy_mean", "mean": "consensus_accuracy"}
-
-#: The column with this accuracy.
-CHOSEN = "chosen_accuracy"
+#: The columns with these.
+CHOSEN = {"accuracy_of": "chosen_accuracy", "loss_of": "chosen_loss"}
 
 #: Settings that follow from sampled ones: log(γw)/(2 − 2p), the logarithm of the amplitude of a
 #: two-cycle on an edge of the mean weight w (``bounds.chatter_V``), and γ(1 − λ₂), with λ₂ the
@@ -86,9 +87,9 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
     """The tidy table of ``runs`` with their universes, sorted by universe, run and step.
 
     New columns: ``universe`` (its number), ``universe_NAME`` for each sampled value,
-    ``universe_chatter_floor`` and ``universe_gamma_gap`` if γ (and p) are sampled, and
-    ``chosen_accuracy``, that of which ``accuracy_of`` tells, if it is among the values. The rows of
-    a run that several universes share are repeated.
+    ``universe_chatter_floor`` and ``universe_gamma_gap`` if γ (and p) are sampled, and those of
+    ``CHOSEN``, if ``accuracy_of`` or ``loss_of`` is among the values. The rows of a run that several
+    universes share are repeated.
     """
     known = set(runs["run"])
     placed = pd.DataFrame(
@@ -98,10 +99,9 @@ def in_universes(runs: Table, universes: Sequence[Universe]) -> Table:
         if run in known
     )
     table = runs.merge(placed, on="run")
-    of = f"universe_{ACCURACY_OF}"
-    if of in table:
-        for choice, column in ACCURACIES.items():
-            table.loc[table[of] == choice, CHOSEN] = table[column]
+    for name, choices in READ_AS.items():
+        for choice, column in choices.items() if f"universe_{name}" in table else ():
+            table.loc[table[f"universe_{name}"] == choice, CHOSEN[name]] = table[column]
     return with_derived(table).sort_values(["universe", "run", "step"], ignore_index=True)
 
 

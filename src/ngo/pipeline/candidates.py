@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.universes import ACCURACY_OF
+from ngo.analysis.universes import READ_AS
 from ngo.pipeline.emulator import Emulator, calibrated
 from ngo.pipeline.experiments import sample
 from ngo.pipeline.printed_numbers import by_number
@@ -32,8 +32,11 @@ from verdicts.reproduction import text_of
 from verdicts.run_values import VALUES
 from verdicts.table import matches, need
 
-#: The values of a run that readings have.
-READINGS = {"workers": "workers_accuracy", "mean": "accuracy"}
+#: The values of a run that readings have: of accuracies, and of losses.
+READINGS = {
+    "accuracy_of": {"workers": "workers_accuracy", "mean": "accuracy"},
+    "loss_of": {"workers": "workers_loss", "mean": "loss", "train": "train_loss"},
+}
 
 #: A cell with fewer runs than this is not emulated.
 FEWEST = 5
@@ -72,8 +75,18 @@ class Study:
     misfits: Sequence[np.ndarray] = ()
 
     def prior(self, number: int) -> pd.DataFrame:
-        """The candidates: a row each, with a column for each value that is left open."""
-        return pd.DataFrame(sample("unstated", {**self.entry, "count": number}))
+        """The candidates: a row each, with a column for each value that is left open and was tried."""
+        return pd.DataFrame(sample("unstated", {**self.entry, "count": number}))[self.varied()]
+
+    def varied(self, yes: bool = True) -> list[str]:
+        """The values that are left open and that runs differ in; or those in which they do not."""
+        names = {name for of in self.emulators.values() for name in of.names} | {self.read_as}
+        return [name for name in self.entry["values"] if (name in names) == yes]
+
+    @property
+    def read_as(self) -> str:
+        """The value that says how runs are read; empty if the text does."""
+        return read_as(self.entry)
 
     def fixed(self) -> dict[str, Any]:
         """The values that the text states and that runs differ in."""
@@ -89,7 +102,7 @@ class Study:
         rest = {k: v for k, v in {**self.fixed(), **fixed}.items() if k not in values}
         rows = values.assign(**rest)
         for (k, reading), emulator in self.emulators.items():
-            of = np.ones(len(rows), bool) if not reading else (rows[ACCURACY_OF] == reading)
+            of = np.ones(len(rows), bool) if not reading else (rows[self.read_as] == reading)
             learnt = emulator if without is None else emulator.without(without)
             if of.any():
                 found[:, of, k] = learnt.predict(rows[of])
@@ -118,13 +131,16 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
             unanswered.append(name)
     if not answered:
         raise UserError(f"candidates: no run of the archive answers a number of {entry['table']}.")
+    if read_as(entry).removesuffix("_of") not in (value := answered[0][1]):
+        raise UserError(f"values.{read_as(entry)}: a number of {entry['table']} is no such, but {value}.")
     common = [n for n in answered[0][2] if all(n in names for *_, names, _ in answered)]
     runs["group"] = runs.groupby(common, dropna=False).ngroup()
     scale = "logit" if "accuracy" in answered[0][1] else "log"
     emulators = {
-        (k, reading): Emulator(_learnt(of.join(runs["group"]), reading, value, scale), names)
+        (k, reading): Emulator(_learnt(of.join(runs["group"]), read, scale), names)
         for k, (_, value, names, of) in enumerate(answered)
-        for reading in as_list(entry["values"].get(ACCURACY_OF, [""]))
+        for reading, read in READINGS.get(read_as(entry), {"": value}).items()
+        if reading in entry["values"].get(read_as(entry), [""])
     }
     freedom, table = calibrated([*emulators.values()]), [cell for cell, *_ in answered]
     rest = emulators, _correlation(emulators, len(table)), freedom, scale
@@ -132,6 +148,11 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
     printed["group"] = printed.get("method", printed["cell"])
     found = Study(entry, printed, unanswered, *rest)
     return _planted_first(found)
+
+
+def read_as(entry: Mapping) -> str:
+    """The value of an entry that is no field of a run; empty if it has none."""
+    return next((name for name in READ_AS if name in entry["values"]), "")
 
 
 def runs_of(entry: Mapping, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -192,9 +213,8 @@ def _rows(entry: Mapping, runs: pd.DataFrame, where: Mapping) -> tuple[list[str]
     return names, runs
 
 
-def _learnt(of: pd.DataFrame, reading: str, value: str, scale: str) -> pd.DataFrame:
+def _learnt(of: pd.DataFrame, value: str, scale: str) -> pd.DataFrame:
     """The rows that teach an emulator: see ``Emulator``. A diverged run has the worst number."""
-    value = READINGS.get(reading, value)
     single = of.assign(run=of.index)  # each evaluation is read as a run's last
     numbers, worst = VALUES[value].read(single, single), VALUES[value].worst
     z = SCALES[scale][0](numbers.mask(of["lost"], numbers.min() if worst < 0 else numbers.max()))
@@ -228,7 +248,7 @@ def trained(found: Study, how: str = "inner") -> pd.DataFrame:
     """
     parts: dict[str, list[pd.DataFrame]] = {}
     for (k, reading), of in found.emulators.items():
-        table = of.rows[["group", "seed", "final", *of.names]].assign(**{ACCURACY_OF: reading})
+        table = of.rows[["group", "seed", "final", *of.names]].assign(**{found.read_as: reading})
         parts.setdefault(reading, []).append(table.join(of.rows["z"].rename(k)))
     ordered = (sorted(tables, key=lambda of: -of.shape[1]) for tables in parts.values())
     merged = [reduce(lambda one, other: one.merge(other, how=how), tables) for tables in ordered]
@@ -244,7 +264,7 @@ def nearest(found: Study) -> pd.DataFrame:
     every, places = trained(found, "outer"), [*found.printed.index]
     for name, value in found.fixed().items():
         every = every[matches(every[name], value)]
-    runs = every.groupby([*found.entry["values"]], dropna=False)[places].mean().reset_index()
+    runs = every.groupby(found.varied(), dropna=False)[places].mean().reset_index()
     runs[places] = SCALES[found.scale][1](runs[places])
     off = runs[places] - found.printed["value"].to_numpy()
     runs.insert(0, "distance", np.sqrt((off**2).mean(axis=1)))
@@ -323,7 +343,9 @@ def report(
         content.append(("A claim in what remains", f"{claims.claims[name].says}. {about}", rows))
     if number:
         content.append(("Is the instrument right?", texts["plants"], planted(found, number)))
-    weighed = weigh(found.printed, tried, told=[lacking] if found.unanswered else [])
+    same = f"All runs have the same {', '.join(found.varied(False))}, so nothing is told of it"
+    told = [lacking] * bool(found.unanswered) + [same] * bool(found.varied(False))
+    weighed = weigh(found.printed, tried, told=told)
     return weighed, [(heading, text, as_strings(rows)) for heading, text, rows in content]
 
 

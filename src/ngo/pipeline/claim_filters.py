@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 
 from ngo.analysis.best_in_rounds import Mixer
-from ngo.analysis.universes import ACCURACY_OF, CHOSEN, DERIVED, columns
+from ngo.analysis.universes import CHOSEN, DERIVED, READ_AS, columns
 from ngo.common.fields import Field, checked, fields_of
 from ngo.common.registries import COUPLINGS, PARTITIONS
 from ngo.measures.measurement import MEASUREMENTS
@@ -76,8 +76,8 @@ class Table:
         else:
             self.columns = OF_RUNS | set(FIELDS)
             if name.startswith(PREFIX):
-                settings = columns(dict.fromkeys([*FIELDS, ACCURACY_OF, *DERIVED]))
-                self.columns |= {"universe", CHOSEN, *settings}
+                settings = columns(dict.fromkeys([*FIELDS, *READ_AS, *DERIVED]))
+                self.columns |= {"universe", *CHOSEN.values(), *settings}
 
 
 def _check(key: str, entry: Claim | Gate, tables: list[Table]) -> None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 
-from ngo.analysis.universes import ACCURACIES, ACCURACY_OF, Universe
+from ngo.analysis.universes import READ_AS, Universe
 from ngo.common.fields import checked, unknown_field
 from ngo.training.spec import FIELDS, RunSpec
 from ngo.training.spec_checks import check_field, resolve
@@ -142,7 +142,7 @@ def sampled_runs(
     settings = named_settings(key, config, entry["settings"])
     seeds = entry.get("seeds", 1)
     sampled: dict[RunSpec, str] = {}
-    universes, read = [], {ACCURACY_OF}
+    universes, read = [], {*READ_AS}
     for number, values in enumerate(sample(key, entry)):
         fields = _fields(values, entry)
         there = {
@@ -209,7 +209,7 @@ def _rounded(x: float) -> float:
 
 def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
     """The fields of a universe's runs: scaled where the entry says so, and evaluated so often."""
-    fields = {name: value for name, value in values.items() if name != ACCURACY_OF}
+    fields = {name: value for name, value in values.items() if name not in READ_AS}
     for name, by in entry.get("scale", {}).items():
         for field, factors in by.items():
             factor = factors.get(fields.get(field), 1)
@@ -221,11 +221,11 @@ def _fields(values: Mapping[str, object], entry: Mapping) -> dict[str, object]:
 
 def _check_value(key: str, name: str, given: list | dict) -> None:
     """Raise unless ``given`` is a list of choices, or a range of numbers, that the field allows."""
-    if name == ACCURACY_OF:
+    if name in READ_AS:
         for choice in as_list(given):
-            one_of(f"{key}.{name}", choice, ACCURACIES)
+            one_of(f"{key}.{name}", choice, READ_AS[name])
     elif name not in FIELDS or name == "seed":
-        known = [ACCURACY_OF, *(field for field in FIELDS if field != "seed")]
+        known = [*READ_AS, *(field for field in FIELDS if field != "seed")]
         raise unknown_field(key, name, known)
     elif isinstance(given, list):
         check_fields(key, {name: given})

@@ -28,10 +28,11 @@ LOSS = "of loss"
 for _name, _column, _factor, _worst, _unit in (
     ("accuracy", "consensus_accuracy", 100.0, -math.inf, POINTS),
     ("workers_accuracy", "workers_accuracy_mean", 100.0, -math.inf, POINTS),
-    (CHOSEN, CHOSEN, 100.0, -math.inf, POINTS),  # of universes
+    (*2 * [CHOSEN["accuracy_of"]], 100.0, -math.inf, POINTS),  # of universes
     ("loss", "consensus_loss", 1.0, math.inf, LOSS),
     ("workers_loss", "workers_loss_mean", 1.0, math.inf, LOSS),
     ("train_loss", "train_loss", 1.0, math.inf, LOSS),
+    (*2 * [CHOSEN["loss_of"]], 1.0, math.inf, LOSS),  # of universes
     ("V", "V", 1.0, math.inf, ""),
 ):
     VALUES.add(_name, RunValue(at_the_end(_column, _factor), _worst, unit=_unit))
