@@ -242,7 +242,7 @@ def logs_of(folder, **texts):
 def test_a_seed_is_a_whole_number_whatever_the_name_of_its_method(tmp_path):
     file = "step,score\n1,2\n"
     table, preview = logs_of(tmp_path, A_b_c_0=file, A_1=file, A_b_last=file)
-    assert [*zip(table["method"], table["seed"])] == [("A", "1"), ("A_b_c", "0")]
+    assert table[["method", "seed"]].values.tolist() == [["A", "1"], ["A_b_c", "0"]]
     assert "A_b_last.csv does not fit the pattern; {seed} is a whole number" in preview
 
 
