@@ -45,7 +45,7 @@ class Side:
     absent: tuple[Any, ...] = ()
     #: Whether the table has seeds; else each run has one of its own.
     seeded: bool = True
-    #: In a table without seeds, the columns of text in which its runs differ.
+    #: The columns of text in which its runs differ.
     mixed: tuple[str, ...] = ()
 
     @property
@@ -92,7 +92,12 @@ class Scores:
             told = self.left_out(value, logs=logs, seeds=seeds)
         for of, side in zip(self.unpaired or (), self.sides, strict=False):
             told += [f"{side.name}: {of}" for of in Scores(of, [side]).left_out(value, logs=logs)]
-        return [*told, *unlike(self.sides)]
+        for side in self.sides:
+            told += unlike("step", [side])
+            told += [f"runs{side.whose} differ in {', '.join(side.mixed)}"] * bool(
+                side.mixed and not side.seeded
+            )
+        return [*told, *unlike("unit", self.sides)]
 
     def left_out(
         self, value: Value | None, *, logs: bool = False, seeds: pd.Index | None = None
@@ -109,8 +114,7 @@ class Scores:
             count, of = len(unused), unused["seed"].nunique()
             runs = f"{count} run{'s' * (count > 1)} of {of} seed{'s' * (of > 1)}"
             told.append(f"{runs} left out: diverged, or a value without a logarithm")
-        mixed = (", ".join(side.mixed) for side in self.sides if side.mixed)
-        return [*told, *(f"runs differ in {names}" for names in mixed)]
+        return told
 
     @property
     def _lost(self) -> set[Any]:
@@ -168,19 +172,21 @@ class Scores:
         yield self._lost, "there is no number"
 
 
-def unlike(found: Sequence[Side]) -> list[str]:
-    """The steps at which runs end, and their units, that differ in a cell; diverged ones aside."""
+#: Of what runs that are compared should have the same.
+ALIKE = {"step": "end at different steps", "unit": "have different units"}
+
+
+def unlike(field: str, found: Sequence[Side]) -> list[str]:
+    """The steps at which runs end, or their units, if they differ in a cell; diverged ones aside."""
     runs = pd.concat([side.runs.assign(side=side.name) for side in found] or [pd.DataFrame()])
-    told = []
-    for field, what in {"step": "end at different steps", "unit": "have different units"}.items():
-        if {CELL, field} <= set(runs):
-            whole = runs[~runs["diverged"].astype(bool) & runs[field].notna()]
-            several = whole.groupby(CELL)[field].nunique().loc[lambda of: of > 1].index[:1]
-            sides = whole[whole[CELL].isin(several)].groupby("side", sort=False)[field]
-            ends = [(name, dict.fromkeys(map(str, (min(of), max(of))))) for name, of in sides]
-            each = ", ".join(f"{name} {' to '.join(of)}".strip() for name, of in ends)
-            told += [f"runs {what}: {each}"] * bool(each)
-    return told
+    if not {CELL, field} <= set(runs):
+        return []
+    whole = runs[~runs["diverged"].astype(bool) & runs[field].notna()]
+    several = whole.groupby(CELL)[field].nunique().loc[lambda of: of > 1].index[:1]
+    of_sides = whole[whole[CELL].isin(several)].groupby("side", sort=False)[field]
+    ends = [(name, dict.fromkeys(map(str, (min(of), max(of))))) for name, of in of_sides]
+    each = ", ".join(f"{name} {' to '.join(of)}".strip() for name, of in ends)
+    return [f"runs {ALIKE[field]}: {each}"] * bool(each)
 
 
 def _first(seeds: set[Any], reasons: Reasons) -> Reasons:
@@ -255,7 +261,7 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
     table = numbers.pivot(index="seed", columns="place", values="value").astype(float)
     texts = rows.drop(columns=[*over, "run", "started", "unit"], errors="ignore")
     counts = texts.select_dtypes(exclude=["number", "bool"]).nunique()
-    mixed = () if seeded else tuple(counts.index[counts.between(2, len(runs) - 1)])
+    mixed = tuple(counts.index[counts.between(2, len(runs) - 1)])
     values = table.set_axis(_cells(cells), axis=1)
     return Side(name, values, noted(runs), seeded=seeded, mixed=mixed)
 
