@@ -94,9 +94,8 @@ class Scores:
             told += [f"{side.name}: {of}" for of in Scores(of, [side]).left_out(value, logs=logs)]
         for side in self.sides:
             told += unlike("step", [side])
-            told += [f"runs{side.whose} differ in {', '.join(side.mixed)}"] * bool(
-                side.mixed and not side.seeded
-            )
+            mixed = ", ".join(side.mixed) if not side.seeded else ""
+            told += [f"runs{side.whose} differ in {mixed}"] * bool(mixed)
         return [*told, *unlike("unit", self.sides)]
 
     def left_out(
@@ -177,7 +176,7 @@ ALIKE = {"step": "end at different steps", "unit": "have different units"}
 
 
 def unlike(field: str, found: Sequence[Side]) -> list[str]:
-    """The steps at which runs end, or their units, if they differ in a cell; diverged ones aside."""
+    """How runs differ in a cell in the ``field``, one of ``ALIKE``; diverged ones aside."""
     runs = pd.concat([side.runs.assign(side=side.name) for side in found] or [pd.DataFrame()])
     if not {CELL, field} <= set(runs):
         return []
@@ -259,7 +258,8 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
     places, cells = pd.factorize(runs[CELL].to_numpy())
     numbers = runs[["seed", "value"]].assign(place=places)
     table = numbers.pivot(index="seed", columns="place", values="value").astype(float)
-    texts = rows.drop(columns=[*over, "run", "started", "unit"], errors="ignore")
+    apart = [*over, *fields, CELL, "run", "started", "unit"]
+    texts = runs.drop(columns=apart, errors="ignore")
     counts = texts.select_dtypes(exclude=["number", "bool"]).nunique()
     mixed = tuple(counts.index[counts.between(2, len(runs) - 1)])
     values = table.set_axis(_cells(cells), axis=1)
