@@ -335,9 +335,9 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
     of_cells = ours_in[ours_in != ""].groupby([runs[key] for key in keys]).unique()
     for some in of_cells[of_cells.map(len) > 1]:
         raise UserError(f"unit: a number is measured in {' and in '.join(some)}; convert them.")
-    for (end, *_), rows in numbers.groupby([ends, *apart], sort=False, dropna=False):
+    for _, rows in numbers.groupby([ends, *apart], sort=False, dropna=False):
         finite = cells.isin(pd.MultiIndex.from_frame(rows[keys])) & np.isfinite(runs["value"])
-        theirs, ours = rows["value"], runs.loc[finite, "value"]
+        theirs, ours, end = rows["value"], runs.loc[finite, "value"], ends[rows.index[0]]
         unit, stated = max(units[rows.index]), {*ours_in[finite]} - {""}
         scaled = len(stated) == 1 and {unit, *stated} <= {*SCALES}
         if unit and not (stated <= {unit} or scaled):
