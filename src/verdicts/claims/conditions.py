@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,11 +75,7 @@ def scale_of(claim: Claim, *, of_runs: bool = True) -> tuple[float, float] | Non
 
 
 def check_shares(
-    key: str,
-    claim: Claim,
-    scales: Mapping[str, float] = MappingProxyType({}),
-    *,
-    of_runs: bool = True,
+    key: str, claim: Claim, scales: Mapping[str, float] | None = None, *, of_runs: bool = True
 ) -> None:
     """Raise a UserError for a margin or a value in points about a column that is a share of 1.
 
@@ -93,7 +88,7 @@ def check_shares(
     if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
         return
     column = column_of(value, of_runs=of_runs)
-    end = 1.0 if UNITS.get(str(column)) == SHARE else scales.get(str(column))
+    end = 1.0 if UNITS.get(str(column)) == SHARE else (scales or {}).get(str(column))
     expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
     for place, of in {key: claim.expectation, **expectations}.items():
         given = {"margin": of.margin or 0.0, of.relation: of.value} if of else {}
