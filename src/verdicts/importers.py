@@ -110,12 +110,13 @@ def import_logs(
         size += 8 * sum(len(log.values) for log in new)
         _check_size(size)
     named = {log.run: match.groupdict() for log in logs if (match := fits(log.run))}
-    other = [f"left out: {x.run} does not fit the pattern" for x in logs if x.run not in named]
+    why = "does not fit the pattern" + "; {seed} is a whole number" * ("{seed}" in str(pattern))
+    other = [f"left out: {log.run} {why}" for log in logs if log.run not in named]
     logs = [log for log in logs if log.run in named]
     left += [note for log in logs for note in log.notes]
     if not any(metric for log in logs for metric in log.metrics):
-        why = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
-        raise UserError(f"{KEY}: no run was found; {why[0]}.")
+        found = [*left, f"no metric is in {str(files[0])!r}"] if logs or not other else other
+        raise UserError(f"{KEY}: no run was found; {found[0]}.")
     notes: list[str] = []
     table = _tidy(logs, format, notes)
     metrics = [*table.columns[1:]]
@@ -264,9 +265,13 @@ def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: lis
 
 
 def _compiled(pattern: str | None) -> re.Pattern[str]:
-    """A regular expression of the names that end in the pattern, from a / on; None is any."""
+    """A regular expression of the names that end in the pattern, from a / on; None is any.
+
+    A seed is a whole number: ``A_b_0`` is ``{method}_{seed}`` with the method ``A_b``.
+    """
     escaped = re.escape("*" if pattern is None else pattern).replace(r"\*", ".*")
     named = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", escaped)
+    named = named.replace("<seed>[^/]+?", "<seed>-?[0-9]+")
     reason = "close each brace: a setting is a name in braces, such as {seed}"
     check(not re.search(r"\\[{}]", named), "pattern", pattern, reason)
     try:

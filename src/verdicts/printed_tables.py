@@ -14,6 +14,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from verdicts.files import readable, regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, shown
@@ -28,6 +30,10 @@ OF_NUMBERS = ("value", "rounding", "sd", "se", "seeds", "unit", "page", "note", 
 #: The key with the names of columns of numbers, in a table without ``value``.
 COLUMN = "column"
 
+#: The words for percent, and for shares of 1.
+PERCENT = re.compile(r"%|\bper ?cents?\b|percentage|\bpct")
+SHARES = re.compile("shares?( of 1)?|fractions?|proportions?")
+
 #: What stands where nothing was printed.
 NOTHING = ("", "-", "--", "---", "–", "—", "−", "n/a", "N/A", "NA", "nan")
 
@@ -39,7 +45,7 @@ _DIGITS = (
 _NUMBER = rf"{_DIGITS}(?:(?:[eE]|\s?×\s?10\^)[+-]?[0-9]{{1,3}})?"
 _PRINTED = re.compile(
     rf"([+-]?{_NUMBER})\s*(%?)\s*"
-    rf"(?:(?:±|\+/-|\+-)\s*({_NUMBER})|\(\s*(?:±\s*)?({_NUMBER})\s*%?\s*\))?\s*(%?)"
+    rf"(?:(?:±|\+/-|\+-)\s*({_NUMBER})|\(\s*(?:±\s*)?({_NUMBER})\s*(%?)\s*\))?\s*(%?)"
 )
 
 
@@ -59,7 +65,7 @@ def printed_number(text: str) -> Printed | None:
     """A printed number; None for another text, for a long one, and for what no float holds.
 
     A number in brackets without a point, after a value with one, is refused: the 4 of 70.1 (4) may
-    be digits, or runs.
+    be digits, or runs. So is a percentage after a value in another unit: 45 (87.3%) may be a count.
 
     >>> printed_number("87.3 ± 0.4 %"), printed_number("−1.5")
     (Printed(value=87.3, spread=0.4, rounding=0.05, percent=True), Printed(value=-1.5, spread=nan, \
@@ -68,10 +74,12 @@ rounding=0.05, percent=False))
     if len(text) > LONGEST:
         return None
     found = _PRINTED.fullmatch(re.sub("^–", "-", text.strip()).replace("−", "-"))
-    if not found or ("." in found[1] and found[4] and "." not in found[4]):
+    if not found or (found[5] and not found[2] + found[6]):
+        return None
+    if "." in found[1] and found[4] and "." not in found[4]:
         return None
     plain = (re.sub(r"\s?×\s?10\^", "e", part or "nan").replace(",", "") for part in found.groups())
-    value, percent, spread, bracket, percent_behind = plain
+    value, percent, spread, bracket, _, percent_behind = plain
     digits, _, power = value.lower().partition("e")
     rounding = float(f"0.5e{int(power or 0) - len(digits.partition('.')[2])}")
     beside = float(bracket if spread == "nan" else spread)
@@ -204,7 +212,9 @@ def _check_columns(count: int) -> None:
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
-    """A row for each number of a table whose last columns have them; a header may have their %."""
+    """A row for each number of a table whose last columns have them; a header may have their %,
+    but not that of 95% CI.
+    """
     names = [name for name in map(str, table.columns) if name not in OF_NUMBERS]
 
     def has_numbers(name: str) -> bool:
@@ -217,7 +227,7 @@ def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
     kept = [*names[:labels], *(name for name in OF_NUMBERS if name in table)]
     long = table.melt(kept, var_name=COLUMN, value_name="value", ignore_index=False)
     if "unit" not in long:
-        long["unit"] = ["%" if "%" in name else "" for name in long[COLUMN]]
+        long["unit"] = ["%" * bool(re.search("(?<![0-9])%", name)) for name in long[COLUMN]]
     return long.sort_index(kind="stable")
 
 
@@ -232,6 +242,12 @@ def _with_numbers(table: pd.DataFrame, file: str) -> pd.DataFrame:
     value = read["value"].set_index(table.index)
     unit = table.get("unit", pd.Series("", table.index)).fillna("")
     unit = unit.where(unit != "", value["percent"].map({True: "%", False: ""}))
+    other = (unit.map(plain_unit) != "%").to_numpy()
+    for name, numbers in read.items():
+        wrong = (numbers["percent"] & other) | (numbers["spread"].notna() & (name != "value"))
+        for row in np.flatnonzero(wrong):
+            told = f"{shown(table[name].iloc[row])} in row {row + 1}, and its unit"
+            raise UserError(f"{file}: {name} is {told} {shown(unit.iloc[row])}; keep to the unit.")
     table = table.assign(unit=unit, **{"rounding": value["rounding"], **columns})
     if value["spread"].notna().any():
         table["sd"] = table.get("sd", value["spread"]).fillna(value["spread"])
@@ -239,6 +255,13 @@ def _with_numbers(table: pd.DataFrame, file: str) -> pd.DataFrame:
     if table.empty:
         raise UserError(f"{file}: it has no numbers in the column 'value'.")
     return table
+
+
+def plain_unit(unit: object) -> str:
+    """A unit as ``%`` or ``share``, if it is one of them in other words."""
+    word = str(unit).strip()
+    is_share = SHARES.fullmatch(word.lower())
+    return "%" if PERCENT.search(word.lower()) else "share" if is_share else word
 
 
 def _parsed(value: object) -> Printed | None:

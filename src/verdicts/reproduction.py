@@ -19,7 +19,7 @@ import numpy as np
 
 from verdicts import replication
 from verdicts.lazy import pd, special
-from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, read_printed
+from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, plain_unit, read_printed
 from verdicts.registry import UserError, check, one_of
 from verdicts.report import Result, Section, as_strings, markdown_page, page_texts, write_page
 from verdicts.run_values import per_run
@@ -51,7 +51,7 @@ RESERVED = {*OF_ROWS, "seed", "run", "step", "diverged", "finite", "count", "spr
 RESERVED |= {"why", "lost"}
 
 #: The units of numbers on a scale, with its end; gaps may be negative.
-SCALES = {"%": 100.0, "percent": 100.0, "share": 1.0, "share of 1": 1.0}
+SCALES = {"%": 100.0, "share": 1.0}
 
 #: From this ratio of the typical values of both sides on, one may be in percent, the other shares.
 OTHER_UNIT = 3.0
@@ -280,7 +280,8 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
         one_of(f"{file}: column", name, list(map(str, table.columns)))
     if settings or "setting" not in table:
         table["setting"] = [in_words(row) for row in table[[*settings]].to_dict("records")]
-    return per_run(table, value, math.inf)[[*keys, "setting", "seed", "value"]]
+    table["unit"] = table["unit"].map(text_of) if "unit" in table else ""
+    return per_run(table, value, math.inf)[[*keys, "setting", "seed", "value", "unit"]]
 
 
 def in_words(setting: Mapping[Any, object]) -> str:
@@ -314,6 +315,8 @@ def _numbers(printed: pd.DataFrame, keys: list[str], unit: str) -> pd.DataFrame:
     table = table.rename(columns={"seeds": "count", "sd": "spread"}).assign(kind=LEVEL)
     texts = ["unit", "page", "note", "apart"]
     table[texts] = table[texts].astype(object).map(text_of)
+    unlike = unit and not table["unit"].isin(["", unit]).any()
+    check(not unlike, "unit", unit, f"printed numbers have theirs, {table['unit'].iloc[0]}")
     return table.replace({"unit": {"": unit}})
 
 
@@ -321,28 +324,41 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
     """Convert our runs to the units of the printed numbers; yield sentences on what was done.
 
     Numbers of one metric (``COLUMN`` or ``metric``) are converted together, if their unit is
-    percent, shares or unknown; other units are apart. The column ``scale`` is set to the end of the
-    scale; NaN if there is none, or a number lies outside.
+    the same, or unknown. What our runs call their unit must agree. The column ``scale`` is set to
+    the end of the scale; NaN if there is none, or a number lies outside.
     """
     cells = pd.MultiIndex.from_frame(runs[keys])
-    ends = numbers["unit"].str.lower().map({**SCALES, "": np.nan})
-    other = numbers["unit"].where(ends.isna(), "")
-    metric = [numbers[key] for key in (COLUMN, "metric") if key in keys]
-    for _, rows in numbers.groupby([*metric, other], sort=False):
+    units, ours_in = numbers["unit"].map(plain_unit), runs["unit"].map(plain_unit)
+    ends, other = units.map(SCALES), units.mask(units.isin(SCALES), "")
+    apart = [other, *(numbers[key] for key in (COLUMN, "metric") if key in keys)]
+    ends = ends.fillna(ends.groupby(apart).transform("max"))
+    of_cells = ours_in[ours_in != ""].groupby([runs[key] for key in keys]).unique()
+    for some in of_cells[of_cells.map(len) > 1]:
+        raise UserError(f"unit: a number is measured in {' and in '.join(some)}; convert them.")
+    for _, rows in numbers.groupby([ends, *apart], sort=False, dropna=False):
         finite = cells.isin(pd.MultiIndex.from_frame(rows[keys])) & np.isfinite(runs["value"])
-        theirs, ours, end = rows["value"], runs.loc[finite, "value"], ends[rows.index].max()
-        first, last, low, high = theirs.min(), theirs.max(), ours.min(), ours.max()
-        times, may_be = theirs.median() / ours.median(), min(first, low) >= 0
-        up = may_be and 0 < high <= 1 and last <= 100 and times > OTHER_UNIT
-        down = may_be and last <= 1 < high <= 100 and times < 1 / OTHER_UNIT
-        if (down or (up and last > 1)) and math.isnan(end) and not other[rows.index].any():
-            sides = f"printed ones are {first:g} to {last:g}, measured ones {low:g} to {high:g}"
+        theirs, ours, end = rows["value"], runs.loc[finite, "value"], ends[rows.index[0]]
+        unit, stated = max(units[rows.index]), {*ours_in[finite]} - {""}
+        scaled = len(stated) == 1 and {unit, *stated} <= {*SCALES}
+        if unit and not (stated <= {unit} or scaled):
+            told = f"numbers are printed in {unit}, and measured in {', '.join(sorted(stated))}"
+            raise UserError(f"unit: {told}; convert them.")
+        last, most = theirs.abs().max(), ours.abs().max()
+        times = theirs.abs().median() / ours.abs().median()
+        unsaid = not unit or stated != {unit}
+        up = unsaid and 0 < most <= 1 and last <= 100 and times > OTHER_UNIT
+        down = unsaid and last <= 1 < most <= 100 and times < 1 / OTHER_UNIT
+        unlike = (up and last > 1 and end != 100) or (down and math.isnan(end))
+        mixed = end == 100 and theirs[rows["unit"] == ""].abs().max() <= 1 < last
+        if (unlike or mixed) and not other[rows.index].any():
+            ends_of = (of for side in (theirs, ours) for of in (side.min(), side.max()))
+            sides = "printed ones are {:g} to {:g}, measured ones {:g} to {:g}".format(*ends_of)
             why = "one side may be in percent. Say the unit of the printed ones: %, share, other"
             raise UserError(f"unit: of the values, {sides}: {why} (column 'unit', or --unit).")
         if (up and end == 100) or (down and end == 1):
-            factor, unit = (100.0, "percent") if up else (0.01, "shares of 1")
+            factor, words = (100.0, "percent") if up else (0.01, "shares of 1")
             runs.loc[finite, "value"] = ours = ours * factor
-            yield f"Printed numbers are in {unit}: measured ones are taken × {factor:g}"
+            yield f"Printed numbers are in {words}: measured ones are taken × {factor:g}"
         is_on = pd.concat([theirs, ours]).between(0, end).all()
         numbers.loc[rows.index, "scale"] = end if is_on else np.nan
 

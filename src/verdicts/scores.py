@@ -45,6 +45,8 @@ class Side:
     absent: tuple[Any, ...] = ()
     #: Whether the table has seeds; else each run has one of its own.
     seeded: bool = True
+    #: The columns of text in which its runs differ.
+    mixed: tuple[str, ...] = ()
 
     @property
     def whose(self) -> str:
@@ -85,11 +87,22 @@ class Scores:
 
         ``value`` is what the numbers are about, and ``logs`` says whether logarithms are taken.
         """
+        told = []
+        if self.unpaired is None:
+            told = self.left_out(value, logs=logs, seeds=seeds)
+        for of, side in zip(self.unpaired or (), self.sides, strict=False):
+            told += [f"{side.name}: {of}" for of in Scores(of, [side]).left_out(value, logs=logs)]
+        for side in self.sides:
+            told += unlike("step", [side])
+            mixed = ", ".join(side.mixed) if not side.seeded else ""
+            told += [f"runs{side.whose} differ in {mixed}"] * bool(mixed)
+        return [*told, *unlike("unit", self.sides)]
+
+    def left_out(
+        self, value: Value | None, *, logs: bool = False, seeds: pd.Index | None = None
+    ) -> list[str]:
+        """As ``told``, of runs that are paired, but not how their steps and units differ."""
         what = "" if value is None else said(value)
-        if self.unpaired is not None:
-            each = zip(self.unpaired, self.sides, strict=True)
-            told_of = ((side.name, Scores(of, [side]).told(value, logs=logs)) for of, side in each)
-            return [f"{name}: {text}" for name, told in told_of for text in told]
         numbers = self.by_seed if seeds is None else self.by_seed[seeds]
         infinite = set(numbers.index[np.isinf(numbers)])
         ended = _first(infinite, self._why_infinite(what))
@@ -100,7 +113,7 @@ class Scores:
             count, of = len(unused), unused["seed"].nunique()
             runs = f"{count} run{'s' * (count > 1)} of {of} seed{'s' * (of > 1)}"
             told.append(f"{runs} left out: diverged, or a value without a logarithm")
-        return [*told, *self._other_ends()]
+        return told
 
     @property
     def _lost(self) -> set[Any]:
@@ -157,15 +170,22 @@ class Scores:
         yield zero, f"{what or 'the value'} is 0{' on both sides' * (len(self.sides) > 1)}"
         yield self._lost, "there is no number"
 
-    def _other_ends(self) -> Iterator[str]:
-        """The sides whose runs end at other steps in some seeds, diverged ones aside."""
-        for side in self.sides:
-            whole = side.runs[~side.runs["diverged"].astype(bool)]
-            if CELL in whole and "step" in whole:
-                ends = whole.groupby(CELL)["step"].agg(["min", "max"])
-                if len(other := ends[ends["min"] < ends["max"]]):
-                    first, last = other.iloc[0].astype(int)
-                    yield f"runs{side.whose} end at steps {first} to {last}"
+
+#: Of what runs that are compared should have the same.
+ALIKE = {"step": "end at different steps", "unit": "have different units"}
+
+
+def unlike(field: str, found: Sequence[Side]) -> list[str]:
+    """How runs differ in a cell in the ``field``, one of ``ALIKE``; diverged ones aside."""
+    runs = pd.concat([side.runs.assign(side=side.name) for side in found] or [pd.DataFrame()])
+    if not {CELL, field} <= set(runs):
+        return []
+    whole = runs[~runs["diverged"].astype(bool) & runs[field].notna()]
+    several = whole.groupby(CELL)[field].nunique().loc[lambda of: of > 1].index[:1]
+    of_sides = whole[whole[CELL].isin(several)].groupby("side", sort=False)[field]
+    ends = [(name, dict.fromkeys(map(str, (min(of), max(of))))) for name, of in of_sides]
+    each = ", ".join(f"{name} {' to '.join(of)}".strip() for name, of in ends)
+    return [f"runs {ALIKE[field]}: {each}"] * bool(each)
 
 
 def _first(seeds: set[Any], reasons: Reasons) -> Reasons:
@@ -238,7 +258,12 @@ def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> S
     places, cells = pd.factorize(runs[CELL].to_numpy())
     numbers = runs[["seed", "value"]].assign(place=places)
     table = numbers.pivot(index="seed", columns="place", values="value").astype(float)
-    return Side(name, table.set_axis(_cells(cells), axis=1), noted(runs), seeded=seeded)
+    apart = [*over, *fields, CELL, "run", "started", "unit"]
+    texts = runs.drop(columns=apart, errors="ignore")
+    counts = texts.select_dtypes(exclude=["number", "bool"]).nunique()
+    mixed = tuple(counts.index[counts.between(2, len(runs) - 1)])
+    values = table.set_axis(_cells(cells), axis=1)
+    return Side(name, values, noted(runs), seeded=seeded, mixed=mixed)
 
 
 def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Scores:
@@ -258,7 +283,7 @@ def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Sco
 def noted(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> pd.DataFrame:
     """What a side keeps of its runs, with which of them a quantity leaves out."""
     lost = runs["diverged"].astype(bool) if "diverged" in runs else False
-    kept = [name for name in ("seed", "run", "value", CELL, "step") if name in runs]
+    kept = [name for name in ("seed", "run", "value", CELL, "step", "unit") if name in runs]
     return runs[kept].assign(diverged=lost, left_out=left_out)
 
 

@@ -139,7 +139,7 @@ def with_roles(table: pd.DataFrame, file: str) -> pd.DataFrame:
 
 
 #: What other fields call that which is independent, as a seed is.
-UNITS = ("participant", "subject", "patient", "respondent", "animal")
+UNITS = ("participant", "subject", "patient", "respondent", "animal", "fold")
 
 
 def meant_as_seed(rows: pd.DataFrame, named: Iterable[object] = ()) -> str | None:

@@ -15,7 +15,7 @@ from verdicts.claims.claim import MARKS
 from verdicts.files import regular_file
 from verdicts.lazy import pd
 from verdicts.registry import UserError, in_a_line, printable
-from verdicts.statistics import ABSENT, FEWEST, Multiverse, alike, digits_of, number
+from verdicts.statistics import ABSENT, ALPHA, FEWEST, Multiverse, alike, digits_of, number
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.judgement import ALWAYS, EQUIVALENT, HOLDS, UNDECIDED, VERDICTS
 from verdicts.table import MOST_BYTES, read_csv
@@ -190,9 +190,14 @@ class Row:
 
     @property
     def details(self) -> list[str]:
-        """What was expected, the interval and the seeds (``20 seeds in 2 looks``), if there are."""
+        """What was expected, the interval and the seeds (``20 seeds in 2 looks``), if there are.
+
+        An interval of another level than 95 % says so: that of equivalence has 90 %.
+        """
         details = [f"expected {self.expectation}"] if self.expectation else []
-        details += [f"interval {self.interval}"] if self.interval != ABSENT else []
+        is_usual = math.isnan(self.level) or math.isclose(self.level, ALPHA)
+        share = "" if is_usual else f"{100 * (1 - self.level):.4g} % "
+        details += [f"{share}interval {self.interval}"] if self.interval != ABSENT else []
         of_seeds = self.pairs > 0 and math.isnan(self.cases) and not self.multiverse
         return [*details, _many(self.pairs, "seed") + self._in_looks] if of_seeds else details
 

@@ -239,6 +239,13 @@ def logs_of(folder, **texts):
     return import_logs([folder], "files", "{method}_{seed}.csv")
 
 
+def test_a_seed_is_a_whole_number_whatever_the_name_of_its_method(tmp_path):
+    file = "step,score\n1,2\n"
+    table, preview = logs_of(tmp_path, A_b_c_0=file, A_1=file, A_b_last=file)
+    assert table[["method", "seed"]].values.tolist() == [["A", "1"], ["A_b_c", "0"]]
+    assert "A_b_last.csv does not fit the pattern; {seed} is a whole number" in preview
+
+
 @pytest.mark.parametrize("lacking", ["", "NA", "nan", "NaN"])
 def test_a_run_without_its_last_values_has_diverged(tmp_path, lacking):
     lost = f"step,loss\n1,0.5\n2,{lacking}\n3,{lacking}\n"

@@ -224,6 +224,54 @@ def test_units_are_converted_where_they_are_stated_and_else_asked_for():
     assert reproduce(runs((2, 2, 2, 2), 0.1), printed((1.0, 1.5, 1.2, 0.9))).frame["seeds"].all()
 
 
+@cases("unit", "pct", "Percentage", "per cent", "AUC (%)")
+def test_percent_has_several_names(unit):
+    shares = runs().assign(value=lambda rows: rows["value"] / 100)
+    found = reproduce(shares, printed(unit=unit))
+    assert found.answer()[0] == REPRODUCED
+    assert "× 100" in str(found)
+
+
+def test_each_number_keeps_its_own_unit():
+    # a share beside numbers in percent; correlations, some of them negative
+    shares = runs().assign(value=lambda rows: rows["value"] / 100)
+    given = printed((0.7, 0.72, 50.0, 50.5)).assign(unit=["share", "share", "%", "%"])
+    assert reproduce(shares, given).answer()[0] == REPRODUCED
+    correlations = runs((0.70, -0.02, 0.5, 0.5), 0.005)
+    given = printed((70.0, -2.0, 50, 50), unit="%")
+    assert reproduce(correlations, given).answer()[0] == REPRODUCED
+    for rows, values, unit in (
+        (correlations, (70.0, -2.0, 50, 50), ""),
+        (shares, (70.0, 72.0, 50, 50.5), "share"),
+        (shares, ("70%", "0.72", "50%", "0.505"), ""),
+    ):
+        refused("one side may be in percent", reproduce, rows, printed(values), unit=unit)
+
+
+def test_what_runs_call_their_unit_agrees_with_what_is_printed():
+    measured = runs().assign(unit="ms")
+    assert reproduce(measured, printed(unit="ms")).answer()[0] == REPRODUCED
+    assert reproduce(measured, printed()).answer()[0] == REPRODUCED
+    refused("printed in s, and measured in ms", reproduce, measured, printed(unit="s"))
+    mixed = measured.assign(unit=["ms", "s"] * (len(measured) // 2))
+    refused("unit: a number is measured in ms and in s", reproduce, mixed, printed())
+    refused("unit: 'ms' is not allowed", reproduce, runs(), printed(unit="%"), unit="ms")
+    # 0.5 percent, not shares: 5 % is another number
+    few = runs((0.5, 0.52, 0.3, 0.305), 0.01).assign(unit="percent")
+    assert reproduce(few, printed((5.0, 5.2, 3, 3.05), unit="%")).answer()[0] == NOT_REPRODUCED
+
+
+def test_a_spread_is_in_the_unit_of_its_number():
+    refused("value is '70 ± 2%' in row 1, and its unit 'ms'", read_printed,
+            {"method": ["a"], "value": ["70 ± 2%"], "unit": ["ms"]})  # fmt: skip
+    for sd in ("2%", "0.02 ± 0.01"):
+        refused("sd is", read_printed, {"method": ["a"], "value": [0.7], "sd": [sd]})
+    table = read_printed({"method": ["a"], "value": ["70 ± 0.4%"], "unit": ["percent"]})
+    assert table["sd"].tolist() == [0.4]
+    table = read_printed({"method": ["a"], "AUC (95% CI)": ["0.7"], "Acc. (%)": ["70"]})
+    assert table["unit"].tolist() == ["", "%"]
+
+
 def test_an_interval_ends_at_the_scale_and_a_wide_one_tells_nothing():
     measured = runs((97, 96, 60, 50), noise=3).assign(value=lambda of: of["value"].clip(upper=100))
     rows = reproduce(measured, printed((97.0, 96, 60, 50)), unit="%").of(LEVEL)
@@ -299,6 +347,11 @@ def test_a_printed_number(text, value, spread, rounding, percent):
 @cases("text", "1,234", "1e400", "70–80", "70.1 (4)", "70.1 (+1.2)", "1_000", "inf", "٣", "1" * 101)
 def test_what_is_no_printed_number(text):
     assert printed_number(text) is None
+
+
+def test_a_count_with_its_percentage_has_no_spread():
+    assert printed_number("45 (87.3%)") is None
+    assert printed_number("87.3% (0.4%)").spread == 0.4
 
 
 def test_latex_signs_are_read(tmp_path):

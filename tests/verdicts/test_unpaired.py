@@ -145,3 +145,40 @@ def test_an_unpaired_side_says_where_a_value_has_no_logarithm():
     found = sides(rows, [{"m": "A"}, {"m": "B"}], "nll", ["task"], paired=False)
     told = compared(found, log=True).told("nll", logs=True)
     assert told == ["m A: seed 0 is left out: nll is 0"]
+
+
+def test_other_ends_units_and_tasks_of_runs_are_told(tmp_path):
+    rows = scores(A[:4], B[:4]).assign(step=[100] * 4 + [1000] * 4)
+    rows["run"] = [*map(str, range(8))]
+    told = "runs end at different steps: method "
+    assert f"{told}A 100, method B 1000" in str(compare(rows))
+    assert told not in str(compare(rows.assign(step=7)))
+    # the two sides of a claim may, the runs of one not
+    rows["seed"] = [*range(4)] * 2
+    assert told not in judged(tmp_path, rows).reason
+    rows.loc[0, "step"] = 50
+    assert f"{told}A 50 to 100" in judged(tmp_path, rows).reason
+    rows = scores(A[:4], B[:4]).assign(seed=[*range(4)] * 2, unit=["ms"] * 7 + ["s"])
+    told = "runs have different units: method "
+    assert f"{told}A ms, method B ms to s" in str(compare(rows))
+    assert f"{told}B ms to s, method A ms" in judged(tmp_path, rows).reason
+    rows = scores(A[:4], B[:4]).assign(task=["x", "y"] * 4, host=[*"abcdefgh"])
+    assert "A: runs differ in task.\nB: runs differ in task." in str(compare(rows))
+    assert "runs of method B differ in task" in judged(tmp_path, rows).reason
+    rows["seed"] = [*range(4)] * 2
+    assert "A: runs differ in task.\nB: runs differ in task." in str(compare(rows))
+    assert "task" not in judged(tmp_path, rows).reason
+
+
+def test_an_interval_of_another_level_says_so(tmp_path):
+    seeds = scores(A[:4], B[:4]).assign(seed=[*range(4)] * 2)
+    near = judged(tmp_path, seeds.assign(score=seeds["score"] % 1 / 10), more=", margin: 1")
+    assert near.verdict == "equivalent"
+    assert any(text.startswith("90 % interval") for text in near.details)
+    assert any(text.startswith("interval") for text in judged(tmp_path, seeds).details)
+
+
+def test_folds_are_to_be_called_seeds():
+    rows = scores(A[:4], B[:4]).assign(fold=[*range(4)] * 2)
+    with pytest.raises(verdicts.UserError, match="Did you mean 'fold'"):
+        compare(rows)

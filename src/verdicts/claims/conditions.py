@@ -6,6 +6,7 @@ tables); margins fit the units of numbers; and runs pass the gates.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,9 @@ OF_THE_VALUE = "that of the value"
 
 #: Where the scales of units end.
 SCALES = {SHARE: (0.0, 1.0), "points": (0.0, 100.0)}
+
+#: Names of columns that may be shares of 1.
+ACCURACIES = r"accuracy|(^|[\W_])(acc|auc|auroc|f1)([\W_]|$)"
 
 #: The least margin that is taken for points if a claim is about a share of 1.
 LEAST = 0.1
@@ -71,25 +75,32 @@ def scale_of(claim: Claim, *, of_runs: bool = True) -> tuple[float, float] | Non
 
 
 def check_shares(
-    key: str, claim: Claim, shares: Collection[str] = (), *, of_runs: bool = True
+    key: str, claim: Claim, scales: Mapping[str, float] | None = None, *, of_runs: bool = True
 ) -> None:
-    """Raise a UserError for a margin of ``LEAST`` or more about a column that is a share of 1.
+    """Raise a UserError for a margin or a value in points about a column that is a share of 1.
 
-    ``shares`` are such columns beside those of which it is known. ``of_runs``: see ``known_unit``.
+    Points are a margin of ``LEAST`` or more, and a level or difference above 1. A level between 0
+    and 1 of a column in percent is refused, too. ``scales``: where those of columns end, beside
+    shares that are known. ``of_runs``: see ``known_unit``.
     """
     quantity = QUANTITIES[claim.quantity]
     value = quantity.value(claim.arguments)
     if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
         return
     column = column_of(value, of_runs=of_runs)
-    if column not in shares and UNITS.get(str(column)) != SHARE:
-        return
+    end = 1.0 if UNITS.get(str(column)) == SHARE else (scales or {}).get(str(column))
     expectations = {f"{key}.cells.{name}": cell.expectation for name, cell in claim.cells.items()}
-    for place, expectation in {key: claim.expectation, **expectations}.items():
-        if (margin := (expectation and expectation.margin) or 0) >= LEAST:
-            told = f"it would be {100 * margin:g} points: {column!r} is a {SHARE}"
-            told += f"; {margin:g} points are {margin / 100:g}"
-            raise UserError(f"{place}.margin: {margin:g} is not allowed, {told}.")
+    for place, of in {key: claim.expectation, **expectations}.items():
+        given = {"margin": of.margin or 0.0, of.relation: of.value} if of else {}
+        for name, number in given.items():
+            is_far = abs(number) > 1 and claim.quantity in ("level", "difference")
+            if end == 100 and claim.quantity == "level" and name != "margin" and 0 < number < 1:
+                told = f"{column!r} is in percent; {number:g} is {100 * number:g} there"
+                raise UserError(f"{place}.{name}: {number:g} is not allowed, {told}.")
+            if end == 1 and (is_far or (name == "margin" and number >= LEAST)):
+                told = f"it would be {100 * number:g} points: {column!r} is a {SHARE}"
+                told += f"; {number:g} points are {number / 100:g}"
+                raise UserError(f"{place}.{name}: {number:g} is not allowed, {told}.")
 
 
 def check_names(claims: ClaimsFile, tables: Tables) -> None:
@@ -105,18 +116,18 @@ def check_names(claims: ClaimsFile, tables: Tables) -> None:
                 for at, column in named_columns(place, entry, columns):
                     one_of(at, column, columns)
                 if isinstance(entry, Claim):
-                    shares = _shares([tables[name] for name in names])
-                    check_shares(place, entry, shares, of_runs="run" in columns)
+                    scales = _scales([tables[name] for name in names])
+                    check_shares(place, entry, scales, of_runs="run" in columns)
 
 
-def _shares(tables: Sequence[pd.DataFrame]) -> set[str]:
-    """The columns with accuracies of at most 1."""
-    shares = set()
-    for column in {str(name) for table in tables for name in table if "accuracy" in str(name)}:
-        values = (pd.to_numeric(table[column], "coerce") for table in tables if column in table)
-        if all(part.dropna().between(0, 1).all() for part in values):
-            shares.add(column)
-    return shares
+def _scales(tables: Sequence[pd.DataFrame]) -> dict[str, float]:
+    """Where the scales of accuracies, AUC and F1 end: 1 or 100."""
+    ends, names = {}, {str(name) for table in tables for name in table}
+    for column in filter(re.compile(ACCURACIES, re.IGNORECASE).search, names):
+        parts = [pd.to_numeric(table[column], "coerce") for table in tables if column in table]
+        if (values := pd.concat(parts).dropna()).between(0, 100).all():
+            ends[column] = 1.0 if (values <= 1).all() else 100.0
+    return ends
 
 
 def named_columns(

@@ -108,6 +108,23 @@ def test_a_margin_in_points_is_refused_where_accuracies_are_shares_of_one(tmp_pa
     assert row(tmp_path, points, **how).estimate == pytest.approx(3)
 
 
+@cases("name", "accuracy", "test_acc", "AUC", "F1 macro")
+def test_a_value_in_points_is_refused_where_accuracies_are_shares_of_one(tmp_path, name):
+    rows = runs().drop(columns="run").query("step == 100 and method == 'B'")
+    rows = rows.rename(columns={"score": name})
+    rows[name] = rows[name].astype(float) / 100
+    how = {"quantity": "level", "with": {"value": name}}
+    said = refused(tmp_path, rows, **how, above=70)
+    assert said.startswith("claims.c.above: 70 is not allowed, it would be 7000 points: ")
+    said = refused(tmp_path, rows, **how, cells={"x": {"seed": 1, "above": 70}})
+    assert said.startswith("claims.c.cells.x.above: 70 is not allowed")
+    percent = rows.assign(**{name: 100 * rows[name]})
+    said = f"claims.c.above: 0.9 is not allowed, {name!r} is in percent; 0.9 is 90 there."
+    assert refused(tmp_path, percent, **how, above=0.9) == said
+    assert row(tmp_path, percent, **how, above=50).verdict == "holds"
+    assert row(tmp_path, rows, **how, above=0.5).verdict == "holds"
+
+
 @cases(
     "changes, said",
     ({"with": {**SIDES, "value": "scor"}}, "c.with.value: 'scor' is unknown; .*'score'"),
