@@ -25,8 +25,7 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
 from ngo.engine.backends import in_float32
-from ngo.engine.population import copies, fill, named_tensors, tensors, views
-from ngo.models.layers import channels_last
+from ngo.engine.population import Population, named_tensors, tensors
 from ngo.models.model import Model
 from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
@@ -243,20 +242,6 @@ def shape(value: Any) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
-def _built(key: str, model: Model, generator: torch.Generator) -> nn.Module:
-    """A module with the values of the seed 0, in the second row of matrices as a worker has it."""
-    seed_streams(0)
-    with refused(f"{key}: it can't be built"):
-        module = model.build(generator)
-    module = channels_last(check_module(key, module)).to(generator.device)
-    for named in filter(None, named_tensors(module)):
-        first, *_ = named.values()
-        fill(named, rows := first.new_empty(2, sum(map(torch.numel, named.values()))))
-        for name, view in views(named, rows[1]).items():
-            named[name].data = view
-    return module
-
-
 def _check_trained(key: str, module: nn.Module, losses: Tensor) -> None:
     """Raise a UserError if the loss depends on parameters that are none of the module's."""
     own, seen, new = set(map(id, module.parameters())), set[Any](), {losses.grad_fn}
@@ -272,30 +257,26 @@ def _check_trained(key: str, module: nn.Module, losses: Tensor) -> None:
             )
 
 
-def _check_kept(
-    key: str, module: nn.Module, fresh: nn.Module, generator: torch.Generator, inputs: Tensor
-) -> None:
-    """Raise a UserError if a used module differs from a ``fresh`` one with its tensors, or if it
-    changes these in evaluation.
+def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
+    """Raise a UserError if the first worker's module, which was used, differs from the second's
+    with the same tensors, or if one changes these in evaluation.
     """
-    parameters, *buffers = map(copies, named_tensors(module))
-    kept = {name: 1.5 * x for name, x in parameters.items()}  # changed as by a step
-    kept |= {name: x for named in buffers for name, x in named.items()}
+    population.X.mul_(1.5)  # changed as by a step
+    X, _, *others = population.rows()
+    kept = [(rows, rows[0].clone()) for rows in (X, *others)]
     for training in (False, True):
         found = []
-        for one in (fresh, module):
-            named = {name: x for name, x in tensors(one).items() if name in kept}
-            for name, tensor in named.items():
-                if tensor.shape == kept[name].shape:
-                    tensor.data.copy_(kept[name])
+        for rows, row in kept:
+            rows.copy_(row.expand_as(rows))
+        for module, generator in zip(population.modules, population.generators, strict=True):
             seed_streams(0)
             generator.manual_seed(0)
-            found.append(one.train(training)(inputs.clone()))
-        for name in [x for x in named if not (training or torch.equal(named[x], kept[x]))]:
-            raise UserError(
-                f"{key}: its tensor {name!r} changes in evaluation, which would change the run; "
-                f"change it if self.training is true."
-            )
+            found.append(module.train(training)(inputs.clone()))
+        now, then = zip(*((rows[0], row) for rows, row in kept[:3]), strict=True)
+        for one, other in zip(population.views_of(*now), population.views_of(*then), strict=True):
+            for name in [x for x in one if not (training or torch.equal(one[x], other[x]))]:
+                told = "changes in evaluation, which would change the run; see self.training"
+                raise UserError(f"{key}: its tensor {name!r} {told}.")
         try:
             over_tensors(partial(assert_close, rtol=1e-4, atol=1e-5, equal_nan=True), *found)
         except AssertionError:
@@ -325,8 +306,10 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
         samples = data.train_inputs[:size].clone(), data.train_targets[:size].clone()
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
-        generator = torch.Generator(inputs.device)
-        module, fresh = (_built(module_key, problem.model, generator) for _ in range(2))
+        with refused(f"{module_key}: it can't be built"):
+            check_module(module_key, problem.model.build(torch.Generator(inputs.device)))
+            population = Population(problem.model, 2, 0, device=inputs.device, backend="loop")
+        module, _ = population.modules
         places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
         before, loss = streams(), f"{task_key}loss"
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
@@ -354,7 +337,7 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
                 raise UserError(f"{module_key}: {wrong}")
         last, _ = task.batch(data, data.train_inputs[-size:], data.train_targets[-size:])
         with refused(f"{module_key}: it failed on inputs of {kind(last)}"):
-            _check_kept(module_key, module, fresh, generator, last)
+            _check_kept(module_key, population, last)
         if task.score is correct and not has_logits(outputs, data.classes):
             task = replace(task, score=None)
         rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
