@@ -433,17 +433,10 @@ class Population:
         return *self._consensus_row.split([self.d, self.buffers.shape[1]]), self._consensus_counts
 
     def states(self) -> dict[int, Named]:
-        """Copies of each worker's parameters and buffers, by name; no modules are made for them.
-
-        A buffer of another type, which does not change in training, may be left out.
-        """
-        parts, made = self.views_of(self.X, self.buffers, self.counts), self.modules.made
+        """Copies of each worker's parameters and buffers, by name; no modules are made for them."""
+        parts = self.views_of(self.X, self.buffers, self.counts)
         rows = {name: matrix for part in parts for name, matrix in part.items()}
-
-        def state(i: int) -> Named:
-            return copies(tensors(made[i]) if i in made else {k: x[i] for k, x in rows.items()})
-
-        return {i: state(i) for i in range(self.n)}
+        return {i: copies({name: x[i] for name, x in rows.items()}) for i in range(self.n)}
 
 
 class Stack:
