@@ -10,6 +10,7 @@ import torch
 from cases import cases
 from stepping import Stepping, mixing_matrix, ring_matrix, states
 
+import ngo
 from ngo.common.registries import COUPLINGS, TOPOLOGIES
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.coupling import trimmed_step
@@ -165,3 +166,16 @@ def test_medians_and_trimmed_means_by_hand():
     for leaf in range(1, 6):
         assert torch.allclose(actual[leaf], X[leaf] + 0.5 * ((Y[0] + Y[leaf]) / 2 - Y[leaf]))
     assert torch.equal(actual[6], X[6])
+
+
+@cases(
+    "pull",
+    lambda z, weights, gamma, run: weights * z.relu(),
+    lambda z, weights, gamma, run: weights * z / (1 + z.norm(dim=1, keepdim=True)),
+)
+@pytest.mark.usefixtures("own_entries")
+def test_a_pull_that_is_not_odd_in_each_entry_is_refused(pull):
+    """It was taken as odd: with another sign at the other end, and by blocks of columns."""
+    ngo.coupling("uneven")(pull)
+    with pytest.raises(ngo.UserError, match="coupling: .* is not odd in each entry"):
+        COUPLINGS["uneven"].step(torch.rand(4, 3), ring_matrix(4), 0.5, SimpleNamespace())

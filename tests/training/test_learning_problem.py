@@ -163,7 +163,7 @@ def flat(*layers):
     (flat(nn.Linear(784, 9)), "its outputs are [16, 9]; for 10 classes they must be logits of"),
     (flat(nn.Linear(784, 10).requires_grad_(False)), "it has no parameters to train."),
     (lambda generator: nn.Linear("a", 3), "it can't be built: "),
-    (flat(nn.Linear(784, 3), Replaced(), nn.Linear(4, 10)), "its buffer '2.seen' is replaced"),
+    (flat(nn.Linear(784, 3), Replaced(), nn.Linear(4, 10)), "its tensor '2.seen' is replaced"),
 )
 def test_a_registered_model_or_task_that_does_not_fit_is_named_in_a_line(build, part, digits):
     with line("model 'mnist_cnn': " + part):

@@ -126,7 +126,7 @@ def backward(
     Autograd's are copied there while they are in the cache: to add them up takes two more passes.
     Or X takes the half step ``then`` with them, and ``G`` is not written.
     """
-    places: Any = [(parameter, parameter.grad) for parameter in workers.modules[i].parameters()]
+    places: Any = [(x, x.grad) for x in workers.modules[i].parameters() if x.requires_grad]
     try:
         for parameter, _ in places:
             parameter.grad = None
@@ -137,8 +137,9 @@ def backward(
         pieces: list[int] = []
         for parameter, place in places:
             found = parameter.grad
-            if found is None or then is None or found.stride() != place.stride():
-                place.zero_() if found is None else place.copy_(found)
+            kept = then and found is not None and not found.is_sparse
+            if not kept or found.stride() != place.stride():
+                place.zero_() if found is None else place.copy_(found.to_dense())
                 found = place
             pieces += parameter.data_ptr(), found.data_ptr(), place.numel()
         if then is not None:
@@ -325,12 +326,14 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
 
     It takes their inputs ``[k, b, …]``, their targets, and their rows in ``X``.
     """
-    from torch.func import functional_call, grad_and_value
+    from torch.func import grad_and_value
     from torch.func import vmap as over_workers
 
-    from ngo.models.layers import Sample, recorded, replayed  # torch's modules
+    from ngo.models.layers import Sample, called, recorded, replayed  # torch's modules
 
     module = workers.modules[0]
+    if any(x._backward_hooks or x._post_accumulate_grad_hooks for x in module.parameters()):
+        raise UserError("backend: 'vmap' leaves out parameters' hooks; use auto, loop or threads.")
     parameters, floats, counts = workers.views_of(workers.X, workers.buffers, workers.counts)
     (gradients_by_name,) = workers.views_of(workers.G)
     buffers = {**floats, **counts}
@@ -338,7 +341,7 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
     def loss(models: Named, buffers: Named, batch: Batch, noise: tuple[Tensor, ...]) -> Tensor:
         inputs, targets = batch
         with replayed(module, noise), autocast(workers):
-            outputs = functional_call(module, {**models, **buffers}, (inputs,))
+            outputs = called(module, {**models, **buffers}, inputs)
         return workers.task.loss(in_float32(outputs), targets).mean()
 
     step = over_workers(grad_and_value(loss))
@@ -352,7 +355,7 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             draws[shape] = []
             copies = {name: buffer[0].clone() for name, buffer in buffers.items()}
             with torch.no_grad(), recorded(module, draws[shape]):
-                functional_call(module, copies, (inputs[0].clone(),))
+                called(module, copies, inputs[0].clone())
         streams = CardStreams(workers.noise, rows) if workers.noise.numel() else None
         noise = tuple(
             draw(streams) if streams else torch.stack([draw(workers.generators[i]) for i in chosen])
@@ -519,7 +522,7 @@ def _seconds(workers: Workers, gradients: Gradients, batches: Stacked) -> float:
 def _small(workers: Workers) -> bool:
     """Whether there are many workers with a small module, whose parameters are no convolutions'."""
     n, d = workers.X.shape
-    flat = all(parameter.dim() <= 2 for parameter in workers.modules[0].parameters())
+    flat = all(x.dim() <= 2 for x in workers.modules[0].parameters() if x.requires_grad)
     return n >= LEAST_WORKERS and d <= MOST_PARAMETERS and flat
 
 

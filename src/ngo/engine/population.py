@@ -17,14 +17,14 @@ from weakref import proxy
 
 import torch
 from torch import nn
-from torch.func import functional_call, vmap
+from torch.func import vmap
 
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import Batches, Named, Scores, tf32
 from ngo.engine.module_chain import find_chain
 from ngo.gossip.consensus_dynamics import weighed_mean
-from ngo.models.layers import RandomLayer, replayed
+from ngo.models.layers import RandomLayer, called, channels_last, owned, replayed
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
 from ngo.native.card_streams import CardStreams
@@ -82,16 +82,20 @@ def copies(named: Named) -> Named:
 
 
 def named_tensors(module: nn.Module) -> tuple[Named, Named, Named]:
-    """The module's parameters, its float buffers and its int64 buffers, by name.
+    """The module's parameters, its float buffers and its int64 buffers, by their first names.
 
-    An int64 buffer is, for example, batch normalization's number of batches.
+    Frozen parameters (``requires_grad=False``) are like buffers: no method changes or exchanges
+    them. An int64 buffer is, for example, batch normalization's number of batches.
     """
-    buffers = dict(module.named_buffers())
-    return (
-        dict(module.named_parameters()),
-        {name: buffer for name, buffer in buffers.items() if buffer.is_floating_point()},
-        {name: buffer for name, buffer in buffers.items() if buffer.dtype == torch.int64},
-    )
+    known: set[int] = set()
+    kinds: tuple[Named, Named, Named] = {}, {}, {}
+    for name, tensor in owned(module):
+        trained = isinstance(tensor, nn.Parameter) and tensor.requires_grad
+        kind = 0 if trained else 1 if tensor.is_floating_point() else 2
+        if id(tensor) not in known and (kind < 2 or tensor.dtype == torch.int64):
+            kinds[kind][name] = tensor
+        known.add(id(tensor))
+    return kinds
 
 
 def bind(
@@ -128,14 +132,13 @@ def fill(named: Named, rows: torch.Tensor) -> None:
 def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     """Views of consecutive pieces of ``rows`` ``[…, d]``, with the tensors' shapes ``[…, *shape]``.
 
-    Convolution kernels are stored with their channels last. In this layout, convolution and pooling
-    are fastest on a CPU.
+    Those of tensors with their channels last, such as convolution kernels, have them last, too.
     """
     by_name, start = {}, 0
     for name, tensor in named.items():
         piece = rows[..., start : start + tensor.numel()]
         start += tensor.numel()
-        if tensor.dim() == 4:
+        if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
             out, channels, height, width = tensor.shape
             by_name[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
         else:
@@ -195,7 +198,7 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
-                return entry.build(generator).to(device).train()
+                return channels_last(entry.build(generator)).to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         self._named = named_tensors(self._consensus)
@@ -390,7 +393,7 @@ class Population:
         def sums(chunks: Chunks, wanted: torch.Tensor, *named: Named) -> torch.Tensor:
             tensors = {name: tensor for part in named for name, tensor in part.items()}
             with replayed(consensus, ()):  # nothing is drawn, and only torch's operations are used
-                return self._sums(partial(functional_call, consensus, tensors), chunks, wanted)
+                return self._sums(partial(called, consensus, tensors), chunks, wanted)
 
         of_models = vmap(sums, in_dims=(None, None, 0, 0, 0), randomness="same")
         totals = []
@@ -430,17 +433,10 @@ class Population:
         return *self._consensus_row.split([self.d, self.buffers.shape[1]]), self._consensus_counts
 
     def states(self) -> dict[int, Named]:
-        """Copies of each worker's parameters and buffers, by name; no modules are made for them.
-
-        A buffer of another type, which does not change in training, may be left out.
-        """
-        parts, made = self.views_of(self.X, self.buffers, self.counts), self.modules.made
+        """Copies of each worker's parameters and buffers, by name; no modules are made for them."""
+        parts = self.views_of(self.X, self.buffers, self.counts)
         rows = {name: matrix for part in parts for name, matrix in part.items()}
-
-        def state(i: int) -> Named:
-            return copies(tensors(made[i]) if i in made else {k: x[i] for k, x in rows.items()})
-
-        return {i: state(i) for i in range(self.n)}
+        return {i: copies({name: x[i] for name, x in rows.items()}) for i in range(self.n)}
 
 
 class Stack:

@@ -16,6 +16,7 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
 from ngo.native.threads import Map, fits, in_order
+from verdicts.registry import UserError
 
 
 def phi(z: Tensor, p: float) -> Tensor:
@@ -268,7 +269,26 @@ class Coupling:
         def pull(z: Tensor, weights: Tensor) -> Tensor:
             return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None
 
+        if self.pull not in _TRIED:
+            _check_pull(pull, getattr(self.pull, "__name__", "pull"))
+            _TRIED.add(self.pull)
         return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
+
+
+# The pulls of couplings that this process has tried.
+_TRIED: set[object] = set()
+
+
+def _check_pull(pull: Callable[[Tensor, Tensor], Tensor], name: str) -> None:
+    """Raise a UserError for a pull that is not odd in each entry of z by itself."""
+    z = torch.tensor([[1.5, -0.25, 0.01], [-2.0, 0.5, 3.0]])
+    weights = torch.tensor([[0.25], [0.5]])
+    columns = [pull(-z[:, k : k + 1], weights) for k in range(3)]
+    if not torch.allclose(pull(z.clone(), weights), -torch.cat(columns, 1), equal_nan=True):
+        raise UserError(
+            f"coupling: {name!r} is not odd in each entry: the pull of -z must be minus that of z; "
+            f"@ngo.coupling(…, whole=True) takes any step of all workers."
+        )
 
 
 def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:

@@ -116,7 +116,8 @@ class Loss:
         chunks = zip(inputs.split(CHUNK), targets.split(CHUNK), strict=True)
         self._chunks = [(in_float64(x), in_float64(y)) for x, y in chunks]
         self.mean = _flat(self._model)
-        self._shapes = {name: p.shape for name, p in self._model.named_parameters()}
+        named = self._model.named_parameters()
+        self._shapes = {name: x.shape for name, x in named if x.requires_grad}
         self._split = [shape.numel() for shape in self._shapes.values()]
 
     def at(self, x: Tensor) -> float:
@@ -136,11 +137,11 @@ class Loss:
 
     def _part(self, x: Tensor, inputs: Tensor, targets: Tensor) -> Tensor:
         """What these samples add to F(x)."""
-        from torch.func import functional_call
+        from ngo.models.layers import called  # torch's modules
 
         parts = zip(self._shapes.items(), x.split(self._split), strict=True)
         parameters = {name: part.view(shape) for (name, shape), part in parts}
-        outputs = functional_call(self._model, parameters, (inputs,))
+        outputs = called(self._model, parameters, inputs)
         return self._task.loss(outputs, targets).sum() / self._samples
 
 
@@ -174,7 +175,8 @@ def largest_eigenvalue(
 
 def _flat(model: nn.Module) -> Tensor:
     """The parameters of a model as one vector ``[d]`` in float64."""
-    return torch.cat([parameter.detach().double().flatten() for parameter in model.parameters()])
+    parameters = [x.detach() for x in model.parameters() if x.requires_grad]
+    return torch.cat([x.double().flatten() for x in parameters])
 
 
 def _unit(directions: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
@@ -237,13 +238,34 @@ def fully_connected(*sizes: int) -> list[nn.Module]:
     return layers[:-1]
 
 
-def freeze(root: nn.Module) -> None:
-    """Make frozen parameters (``requires_grad=False``) buffers, which workers do not exchange."""
-    for module in root.modules():
-        frozen = {k: p for k, p in module.named_parameters(recurse=False) if not p.requires_grad}
-        for name, parameter in frozen.items():
-            delattr(module, name)
-            module.register_buffer(name, parameter.detach())
+def owned(root: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Each layer's buffers and parameters: a tied one under each of its names."""
+    for prefix, layer in root.named_modules():
+        yield from layer.named_buffers(prefix, recurse=False, remove_duplicate=False)
+        yield from layer.named_parameters(prefix, recurse=False, remove_duplicate=False)
+
+
+def called(module: nn.Module, tensors: Mapping[str, torch.Tensor], *inputs: torch.Tensor) -> Any:
+    """The module's output with other tensors, which tied ones take by the first of their names.
+
+    ``functional_call`` by itself would leave them in a layer that the module has twice.
+    """
+    first: dict[int, str] = {}
+    names = {name: first.setdefault(id(tensor), name) for name, tensor in owned(module)}
+    given = {name: tensors[known] for name, known in names.items() if known in tensors}
+    return functional_call(module, given, inputs, tie_weights=False)
+
+
+def channels_last(root: nn.Module) -> nn.Module:
+    """The module, whose convolutions store their kernels with the channels last.
+
+    In this layout, convolution and pooling are fastest on a CPU.
+    """
+    for layer in root.modules():
+        weight = layer._parameters.get("weight")  # not where it is computed of others
+        if weight is not None and isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
+            weight.data = weight.data.contiguous(memory_format=torch.channels_last)
+    return root
 
 
 @contextmanager

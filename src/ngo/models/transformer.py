@@ -8,8 +8,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.models.layers import freeze
-
 
 class CausalAttention(nn.Module):
     """Attention of each position to itself and to those before, with several heads.
@@ -95,12 +93,11 @@ class LoRALinear(nn.Module):
 def with_lora(module: nn.Module, rank: int) -> nn.Module:
     """The module, changed in place: factors for each linear layer inside it; the rest is frozen.
 
-    What is frozen are buffers: methods exchange the factors alone.
+    Methods exchange the factors alone.
     """
     module.requires_grad_(False)
     for layer in list(module.modules()):
         for name, child in list(layer.named_children()):
             if isinstance(child, nn.Linear):
                 setattr(layer, name, LoRALinear(child, rank))
-    freeze(module)
     return module

@@ -210,7 +210,8 @@ def fit(
     ``module``
         A ``torch.nn.Module`` with float32 parameters: all workers start from a copy of it. Or a
         function that returns one, which is called under the run's seed. Frozen parameters
-        (``requires_grad=False``) are neither trained nor exchanged. ``nn.Dropout`` and
+        (``requires_grad=False``) are neither trained nor exchanged. What else it keeps from call to
+        call must be float32 or int64 buffers, which change in training alone. ``nn.Dropout`` and
         ``nn.Dropout2d`` draw from a random stream of each worker. A module that draws from a global
         random stream is trained one worker after another.
     ``train``, ``test``

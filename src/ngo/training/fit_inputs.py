@@ -31,7 +31,7 @@ from ngo.engine.population import tensors
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
-from ngo.models.layers import Dropout, freeze
+from ngo.models.layers import Dropout
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import check_column
@@ -132,20 +132,20 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
         with restored_streams(), refused("module: its function failed"):
             seed_streams(stream_seed(seed, "init"))
             made = module()
+    made = check_module("module", made)
+    for name, x in made.named_parameters():
+        if x._backward_hooks or x._post_accumulate_grad_hooks:
+            how = "change gradients in a local rule, or by hooks of outputs in forward"
+            raise UserError(f"module: its parameter {name!r} has a hook, which copies lose; {how}.")
     with refused("module: it can't be copied"):
-        return deepcopy(check_module("module", made))
+        return deepcopy(made)
 
 
 def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
-    """A model that is built as a copy of ``template``, with dropout from the worker's stream.
-
-    Frozen parameters (``requires_grad=False``) become buffers of the copy, which no method changes
-    or exchanges.
-    """
+    """A model that is built as a copy of ``template``, with dropout from the worker's stream."""
 
     def build(generator: torch.Generator) -> nn.Module:
         module = deepcopy(template)
-        freeze(module)
         _replace_dropout(module, generator)
         return module
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 from ngo.common.memory import in_words, memory_limit
 from ngo.common.registries import MODELS, OBJECTIVES, TASKS
@@ -24,11 +25,12 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
 from ngo.engine.backends import in_float32
+from ngo.engine.population import Population, named_tensors, tensors
 from ngo.models.model import Model
 from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.evaluation import evaluated_workers
-from ngo.training.global_state import restored_streams, streams
+from ngo.training.global_state import restored_streams, seed_streams, streams
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_share, draw, held_out, smallest_share
@@ -156,7 +158,7 @@ def check_memory(spec: RunSpec, problem: Problem, workers: int) -> None:
     """
     with torch.random.fork_rng(devices=[]):
         module = problem.model.build(torch.Generator())
-    least = 3 * 4 * workers * sum(map(torch.numel, module.parameters()))
+    least = 3 * 4 * workers * sum(map(torch.numel, named_tensors(module)[0].values()))
     if least > (limit := memory_limit()):
         raise UserError(
             f"workers: {workers} with model {spec.model!r} need {in_words(least)} of memory or "
@@ -240,6 +242,50 @@ def shape(value: Any) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
+def _check_trained(key: str, module: nn.Module, losses: Tensor) -> None:
+    """Raise a UserError if the loss depends on parameters that are none of the module's."""
+    own, seen, new = set(map(id, module.parameters())), set[Any](), {losses.grad_fn}
+    while new := new - seen - {None}:
+        seen |= new
+        new = {before for node in new if node for before, _ in node.next_functions}
+    for leaf in (getattr(node, "variable", None) for node in seen):
+        if isinstance(leaf, nn.Parameter) and id(leaf) not in own:
+            raise UserError(
+                f"{key}: its loss depends on a parameter {shape(leaf)} that it does not have, and "
+                "that is not trained: in a list (use nn.ModuleList), in a lambda, or in the loss; "
+                "requires_grad_(False) makes it a constant."
+            )
+
+
+def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
+    """Raise a UserError if the first worker's module, which was used, differs from the second's
+    with the same tensors, or if one changes these in evaluation.
+    """
+    population.X.mul_(1.5)  # changed as by a step
+    X, _, *others = population.rows()
+    kept = [(rows, rows[0].clone()) for rows in (X, *others)]
+    for training in (False, True):
+        found = []
+        for rows, row in kept:
+            rows.copy_(row.expand_as(rows))
+        for module, generator in zip(population.modules, population.generators, strict=True):
+            seed_streams(0)
+            generator.manual_seed(0)
+            found.append(module.train(training)(inputs.clone()))
+        now, then = zip(*((rows[0], row) for rows, row in kept[:3]), strict=True)
+        for one, other in zip(population.views_of(*now), population.views_of(*then), strict=True):
+            for name in [x for x in one if not (training or torch.equal(one[x], other[x]))]:
+                told = "changes in evaluation, which would change the run; see self.training"
+                raise UserError(f"{key}: its tensor {name!r} {told}.")
+        try:
+            over_tensors(partial(assert_close, rtol=1e-4, atol=1e-5, equal_nan=True), *found)
+        except AssertionError:
+            raise UserError(
+                f"{key}: its outputs depend on what it keeps from call to call elsewhere than in "
+                f"float32 and int64 buffers, which alone reach checkpoints and the mean model."
+            ) from None
+
+
 @one_intra_op_thread()
 def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
     """The problem, and whether its model draws from a global random stream.
@@ -261,9 +307,11 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
         with refused(f"{module_key}: it can't be built"):
-            module = problem.model.build(torch.Generator(inputs.device))
-        module = check_module(module_key, module).to(inputs.device)
-        buffers, before, loss = dict(module.named_buffers()), streams(), f"{task_key}loss"
+            check_module(module_key, problem.model.build(torch.Generator(inputs.device)))
+            population = Population(problem.model, 2, 0, device=inputs.device, backend="loop")
+        module, _ = population.modules
+        places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
+        before, loss = streams(), f"{task_key}loss"
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
@@ -274,16 +322,22 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
             with refused(f"{loss}: it failed on {of}"):
                 losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
                 if training:
+                    _check_trained(module_key, module, losses)
                     losses.mean().backward()
         draws = streams() != before
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
-        for name, buffer in module.named_buffers():
-            if buffer is not (first := buffers.get(name, buffer)) and buffer.shape == first.shape:
-                place = f"in place, such as self.{name.rpartition('.')[2]}.copy_(…)"
-                wrong = f"its buffer {name!r} is replaced in a forward pass; change it {place}."
+        for name, tensor in tensors(module).items():
+            first, place = places.get(name, (tensor, tensor.data_ptr()))
+            replaced = tensor is not first or tensor.data_ptr() != place
+            if replaced and tensor.shape == first.shape:
+                how = f"in place, such as self.{name.rpartition('.')[2]}.data.copy_(…)"
+                wrong = f"its tensor {name!r} is replaced in a forward pass; change it {how}."
                 raise UserError(f"{module_key}: {wrong}")
+        last, _ = task.batch(data, data.train_inputs[-size:], data.train_targets[-size:])
+        with refused(f"{module_key}: it failed on inputs of {kind(last)}"):
+            _check_kept(module_key, population, last)
         if task.score is correct and not has_logits(outputs, data.classes):
             task = replace(task, score=None)
         rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
