@@ -3,7 +3,7 @@
 The section ``unstated`` of a config has, for a printed table, the values that the text leaves open;
 the runs of an archive teach an emulator for each cell; ``verdicts.candidates`` weighs. A run is of
 a cell if it meets the claim on the printed number, but for the values that are left open or fixed.
-With a constant learning rate, each evaluation is a candidate of its own.
+With a constant learning rate, each evaluation is a candidate of its own, but for losses.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def runs_of(entry: Mapping, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             given = runs[name] / runs[field].map(factors).fillna(1)
             runs[name] = given.map("{:.3g}".format).astype(float)
     ends = entry["values"].get("epochs")
-    if isinstance(ends, Mapping):
+    if isinstance(ends, Mapping) and read_as(entry) != "loss_of":  # a part of the images has another
         runs["at"] = runs["epochs"] * runs["step"] / last
         inside = runs["at"].between(ends["from"], ends["to"]) & ~runs["lost"]
         kept = kept | (inside & (runs["lr_schedule"] == "constant"))
@@ -285,7 +285,7 @@ def plants(
         plant = every.iloc[k]
         values = pd.concat([prior, every.iloc[[k]][[*prior]]], ignore_index=True)
         tried = found.tried(values, int(plant["group"]), **plant[[*found.fixed()]])
-        numbers = SCALES[found.scale][1](plant[places].to_numpy(float)).round(2)
+        numbers = SCALES[found.scale][1](plant[places].to_numpy(float)).round(2).clip(0.01)
         table = found.printed[["cell", "group"]].assign(value=numbers, rounding=0.005)
         yield plant, weigh(table, tried)
 
