@@ -80,13 +80,8 @@ class Study:
 
     def varied(self, yes: bool = True) -> list[str]:
         """The values that are left open and that runs differ in; or those in which they do not."""
-        names = {name for of in self.emulators.values() for name in of.names} | {self.read_as}
+        names = {read_as(self.entry)}.union(*(of.names for of in self.emulators.values()))
         return [name for name in self.entry["values"] if (name in names) == yes]
-
-    @property
-    def read_as(self) -> str:
-        """The value that says how runs are read; empty if the text does."""
-        return read_as(self.entry)
 
     def fixed(self) -> dict[str, Any]:
         """The values that the text states and that runs differ in."""
@@ -102,7 +97,7 @@ class Study:
         rest = {k: v for k, v in {**self.fixed(), **fixed}.items() if k not in values}
         rows = values.assign(**rest)
         for (k, reading), emulator in self.emulators.items():
-            of = np.ones(len(rows), bool) if not reading else (rows[self.read_as] == reading)
+            of = np.ones(len(rows), bool) if not reading else (rows[read_as(self.entry)] == reading)
             learnt = emulator if without is None else emulator.without(without)
             if of.any():
                 found[:, of, k] = learnt.predict(rows[of])
@@ -152,7 +147,7 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
 
 
 def read_as(entry: Mapping) -> str:
-    """The value of an entry that is no field of a run; empty if it has none."""
+    """The value of an entry that says how runs are read, and is no field; empty if it has none."""
     return next((name for name in READ_AS if name in entry["values"]), "")
 
 
@@ -171,7 +166,8 @@ def runs_of(entry: Mapping, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             given = runs[name] / runs[field].map(factors).fillna(1)
             runs[name] = given.map("{:.3g}".format).astype(float)
     ends = entry["values"].get("epochs")
-    if isinstance(ends, Mapping) and read_as(entry) != "loss_of":  # a part of the images has another
+    # A loss on a part of the images may be another by as much as candidates differ.
+    if isinstance(ends, Mapping) and read_as(entry) != "loss_of":
         runs["at"] = runs["epochs"] * runs["step"] / last
         inside = runs["at"].between(ends["from"], ends["to"]) & ~runs["lost"]
         kept = kept | (inside & (runs["lr_schedule"] == "constant"))
@@ -249,7 +245,8 @@ def trained(found: Study, how: str = "inner") -> pd.DataFrame:
     """
     parts: dict[str, list[pd.DataFrame]] = {}
     for (k, reading), of in found.emulators.items():
-        table = of.rows[["group", "seed", "final", *of.names]].assign(**{found.read_as: reading})
+        table = of.rows[["group", "seed", "final", *of.names]].copy()
+        table[read_as(found.entry)] = reading
         parts.setdefault(reading, []).append(table.join(of.rows["z"].rename(k)))
     ordered = (sorted(tables, key=lambda of: -of.shape[1]) for tables in parts.values())
     merged = [reduce(lambda one, other: one.merge(other, how=how), tables) for tables in ordered]
