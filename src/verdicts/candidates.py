@@ -329,10 +329,8 @@ def weigh(
     check(min(*shape, len(known)), "candidates and cells", [*shape], "one or more are needed")
     given = table.reindex(columns=["value", "rounding", "sd", "se", "seeds"]).astype(float)
     value, rounding, sd, se, seeds = given.to_numpy().T
-    percent = value.min() >= 0 and 1 < value.max() <= 100
-    check(
-        percent or tried.scale != "logit", "printed", [*value], "the scale logit is for percentages"
-    )
+    percent = tried.scale != "logit" or (value.min() >= 0 and 1 < value.max() <= 100)
+    check(percent, "printed", [*value], "the scale logit is for percentages")
     seeds = np.where(seeds >= 1, seeds, 1)
     se = np.where(se > 0, se, np.where(seeds >= FEWEST, sd / np.sqrt(seeds), np.nan))
     at = to(value)

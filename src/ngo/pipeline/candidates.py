@@ -310,7 +310,8 @@ def planted(found: Study, number: int) -> pd.DataFrame:
             said = judge.SET if wide else of.shares(values)[[*kept]].sum()
             rows.append([name, holds, said, size])
         more = ADDED * (methods == methods.unique()[at % methods.nunique()])
-        added = weigh(of.printed.assign(value=of.printed["value"] + more), of.tried)
+        more = (of.printed["value"] + more).clip(upper=100 if found.scale == "logit" else None)
+        added = weigh(of.printed.assign(value=more), of.tried)
         for name, none in {"none could": of, f"none could, + {ADDED:g} points": added}.items():
             rows.append([name, none.none_could, np.nan, np.nan])
     table = pd.DataFrame(rows, columns=["value", "holds", "said", "size"]).assign(plants=at + 1)
