@@ -329,10 +329,10 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
     from torch.func import grad_and_value
     from torch.func import vmap as over_workers
 
-    from ngo.models.layers import Sample, called, recorded, replayed  # torch's modules
+    from ngo.models.layers import Sample, called, hooked, recorded, replayed  # torch's modules
 
     module = workers.modules[0]
-    if any(x._backward_hooks or x._post_accumulate_grad_hooks for x in module.parameters()):
+    if hooked(module):
         raise UserError("backend: 'vmap' leaves out parameters' hooks; use auto, loop or threads.")
     parameters, floats, counts = workers.views_of(workers.X, workers.buffers, workers.counts)
     (gradients_by_name,) = workers.views_of(workers.G)

@@ -238,6 +238,12 @@ def fully_connected(*sizes: int) -> list[nn.Module]:
     return layers[:-1]
 
 
+def hooked(root: nn.Module) -> list[str]:
+    """The names of parameters that have hooks of their own, which copies and vmap leave out."""
+    named = root.named_parameters()
+    return [name for name, x in named if x._backward_hooks or x._post_accumulate_grad_hooks]
+
+
 def owned(root: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     """Each layer's buffers and parameters: a tied one under each of its names."""
     for prefix, layer in root.named_modules():

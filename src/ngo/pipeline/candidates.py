@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ngo.analysis.universes import READ_AS
+from ngo.analysis.universes import CHOSEN, READ_AS
 from ngo.pipeline.emulator import Emulator, calibrated
 from ngo.pipeline.experiments import sample
 from ngo.pipeline.printed_numbers import by_number
@@ -31,12 +31,6 @@ from verdicts.report import Section, as_strings, page_texts
 from verdicts.reproduction import text_of
 from verdicts.run_values import VALUES
 from verdicts.table import matches, need
-
-#: The values of a run that readings have: of accuracies, and of losses.
-READINGS = {
-    "accuracy_of": {"workers": "workers_accuracy", "mean": "accuracy"},
-    "loss_of": {"workers": "workers_loss", "mean": "loss", "train": "train_loss"},
-}
 
 #: A cell with fewer runs than this is not emulated.
 FEWEST = 5
@@ -133,10 +127,9 @@ def study(entry: Mapping, claims: ClaimsFile, tables: Mapping[str, pd.DataFrame]
     runs["group"] = runs.groupby(common, dropna=False).ngroup()
     scale = "logit" if "accuracy" in value else "log"
     emulators = {
-        (k, reading): Emulator(_learnt(of.join(runs["group"]), read, scale), names)
+        (k, reading): Emulator(_learnt(of.join(runs["group"]), key, reading, value, scale), names)
         for k, (_, value, names, of) in enumerate(answered)
-        for reading, read in READINGS.get(key, {"": value}).items()
-        if reading in entry["values"].get(key, [""])
+        for reading in entry["values"].get(key, [""])
     }
     freedom, table = calibrated([*emulators.values()]), [cell for cell, *_ in answered]
     rest = emulators, _correlation(emulators, len(table)), freedom, scale
@@ -210,8 +203,11 @@ def _rows(entry: Mapping, runs: pd.DataFrame, where: Mapping) -> tuple[list[str]
     return names, runs
 
 
-def _learnt(of: pd.DataFrame, value: str, scale: str) -> pd.DataFrame:
+def _learnt(of: pd.DataFrame, key: str, reading: str, value: str, scale: str) -> pd.DataFrame:
     """The rows that teach an emulator: see ``Emulator``. A diverged run has the worst number."""
+    if reading:
+        value = CHOSEN[key]
+        of = of.assign(**{value: of[READ_AS[key][reading]]})
     single = of.assign(run=of.index)  # each evaluation is read as a run's last
     numbers, worst = VALUES[value].read(single, single), VALUES[value].worst
     z = SCALES[scale][0](numbers.mask(of["lost"], numbers.min() if worst < 0 else numbers.max()))

@@ -31,7 +31,7 @@ from ngo.engine.population import tensors
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
-from ngo.models.layers import Dropout
+from ngo.models.layers import Dropout, hooked
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import check_column
@@ -133,10 +133,9 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
             seed_streams(stream_seed(seed, "init"))
             made = module()
     made = check_module("module", made)
-    for name, x in made.named_parameters():
-        if x._backward_hooks or x._post_accumulate_grad_hooks:
-            how = "change gradients in a local rule, or by hooks of outputs in forward"
-            raise UserError(f"module: its parameter {name!r} has a hook, which copies lose; {how}.")
+    for name in hooked(made):
+        how = "change gradients in a local rule, or by hooks of outputs in forward"
+        raise UserError(f"module: its parameter {name!r} has a hook, which copies lose; {how}.")
     with refused("module: it can't be copied"):
         return deepcopy(made)
 
