@@ -121,6 +121,9 @@ def test_a_printed_table_of_a_planted_candidate_is_answered_with_its_page():
     asked = dataclasses.replace(found, printed=found.printed.assign(value=numbers.round(2)),
                                 entry={**entry(), "claims": {}, "count": 2000})  # fmt: skip
     answer, sections = candidates.report(asked, NUMBERS, {})
+    assert "Held out" in {heading for heading, *_ in sections}
+    of_no_run = dataclasses.replace(asked, entry={**asked.entry, "confirm": {"partition": "iid"}})
+    assert "Held out" not in {name for name, *_ in candidates.report(of_no_run, NUMBERS, {})[1]}
     assert not answer.none_could
     assert answer.effective < 1500
     assert "Without a run (7): iid" in str(answer)

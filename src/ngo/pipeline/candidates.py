@@ -325,8 +325,8 @@ def report(
     lacking = f"Without a run ({len(found.unanswered)}): {', '.join(found.unanswered)}"
     text = "By the root mean square of ours − printed, of the mean over seeds."
     content = [("The nearest that were trained", text, nearest(found))]
-    if "confirm" in found.entry:
-        held = found.cells(found.entry["confirm"])
+    held = found.cells(found.entry["confirm"]) if "confirm" in found.entry else []
+    if held:
         rest = sorted({*found.printed.index} - {*held})
         rows = weigh(found.printed, tried, rest).predicted(held)
         text = f"Weighed by the other {len(rest)} numbers alone, {rows['inside'].sum()} of "
