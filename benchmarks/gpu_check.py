@@ -44,6 +44,7 @@ from ngo.common.registries import DATASETS
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.engine.population import Stack
+from ngo.gossip.card_graphs import CardGraphs
 from ngo.gossip.gossip_step import gossip_step
 from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
@@ -73,7 +74,7 @@ OTHER_WAYS = {
     "a graph a worker": {"backend": "graphs"},
 }
 # What draws on the device, whose numbers are others than the CPU's.
-DRAWN_THERE = ("noise", "random_k", "qsgd")
+DRAWN_THERE = ("noise", "random_k", "qsgd", "random")
 WITHOUT_DROPOUT = Model(
     lambda _: common.plain_model("mnist_cnn", dropout=False), (1, 28, 28), "classification"
 )
@@ -170,8 +171,9 @@ def equality(args):
     at = args.device
     for p in (0.5, 0.75, 0.95, 1):
         yield {"what": "kernel − reference", "case": f"p = {p}"}, partial(kernel, at, p)
-    pair = (partial(drawn, place) for place in (at, "cpu"))
-    yield {"what": "device − CPU", "case": "random numbers"}, partial(apart, *pair)
+    for case, what in (("random numbers", drawn), ("random graphs", graphs)):
+        pair = (partial(what, place) for place in (at, "cpu"))
+        yield {"what": "device − CPU", "case": case}, partial(apart, *pair)
     for method in ({"method": "ngo", "p": 0.75}, {"method": "local_sgd", "local_steps": 4}):
         name, whole = method["method"], partial(trained, at, **method)
         for steps in (1, 20):
@@ -210,6 +212,12 @@ def drawn(device):
     return CardStreams.of(0, "noise", range(N), device).uniform((2000,)).cpu().numpy()
 
 
+def graphs(device):
+    """Mixing matrices of random graphs on a card."""
+    drawn = CardGraphs(0, N, 0.4, "metropolis", torch.device(device))
+    return drawn.at(0).there.cpu().numpy().reshape(N, N)
+
+
 def evaluated(device):
     """The scores of several models by vmap, against those of one after another."""
     one = begun(device, "mnist_cnn", initialization="by_worker").population
@@ -222,7 +230,8 @@ def evaluated(device):
 
 def waits(device, backend):
     """An error if the host waits for the card within a step."""
-    step = seeds(1 if backend == "graphs" else 3, device, "mnist_cnn", backend=backend)
+    count, graph = 1 if backend == "graphs" else 3, {"topology": "random"}
+    step = seeds(count, device, "mnist_cnn", backend=backend, **graph)
     step()
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -8,6 +8,7 @@ import itertools
 import sys
 from contextlib import contextmanager
 from functools import partial
+from types import SimpleNamespace
 from unittest import mock
 
 import gpu_check
@@ -18,12 +19,14 @@ from torch.func import functional_call, grad, vmap
 
 from ngo.common.devices import set_float32
 from ngo.common.registries import MODELS
-from ngo.common.seeding import numpy_stream, torch_stream
+from ngo.common.seeding import torch_stream
 from ngo.data.augmentation import crop_flip
 from ngo.engine.backends import Stacked, backward
 from ngo.engine.population import Population
+from ngo.gossip.card_graphs import CardGraphs, joined
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.schedule import Mixing
 from ngo.models.layers import ConvPoolReLU2d, replayed
 from ngo.native import triton_kernels
 from ngo.native.card_streams import CardStreams
@@ -226,24 +229,21 @@ def gossip(args, make, size, way):
 def drawn_there(args):
     """Random graphs of 10 workers and windows of 100, drawn on the host and on the card."""
     runs, n, b = (2, 4, 2) if args.quick else (50, 10, 16)
-    on = args.device
+    on, steps, like = args.device, itertools.count(), torch.zeros(1, device=args.device)
+    host = [torch_stream(run, "graphs") for run in range(runs)]
+    host = [Mixing("random", n, SimpleNamespace(u=0.5), stream) for stream in host]
+    there = [CardGraphs(run, n, 0.5, "metropolis", torch.device(on)) for run in range(runs)]
 
-    def host_graphs():
-        rng = numpy_stream(0, "graph")
-        return torch.stack([weights(torch.from_numpy(rng.random((n, n)))) for _ in range(runs)])
-
-    def weights(uniform):
-        edges = (uniform.triu(1) > 0.5).float()
-        edges = edges + edges.mT
-        degrees = edges.sum(-1)
-        return edges / (1 + torch.maximum(degrees[..., None, :], degrees[..., None]))
+    def graphs(drawn):
+        t = next(steps)
+        joined(*(one.at(t) for one in drawn)).on(like, "rows")
 
     streams = [torch_stream(0, "windows", i) for i in range(runs * n)]
     images = random_data("cifar10", (3, 32, 32), (runs * n * b, 1), on).train_inputs
     counters = CardStreams.of(0, "windows", range(runs * n), on)
     ways = {
-        "graphs, host": lambda: host_graphs().to(on),
-        "graphs, there": lambda: weights(torch.rand(runs, n, n, device=on)),
+        "graphs, host": partial(graphs, host),
+        "graphs, there": partial(graphs, there),
         "windows, host": partial(crop_flip.of_workers, images, b, streams),
         "windows, there": partial(crop_flip.of_workers, images, b, counters),
     }

@@ -12,13 +12,13 @@ from ngo.native import triton_kernels
 
 FUSED = """
 import sys, torch
+from ngo.gossip.card_graphs import CardMatrix
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native import triton_kernels
 
 
 def rows(W):
-    W, like = MixingMatrix.of(W), torch.zeros(0)
-    return tuple(W.on(like, name) for name in ("starts", "senders", "weights"))
+    return MixingMatrix.of(W).on(torch.zeros(0), "rows")
 
 
 def taken(X, W, gamma, p, at):
@@ -29,6 +29,12 @@ def taken(X, W, gamma, p, at):
         seen = (own, at) if torch.equal(own, X) else (X, own)
         triton_kernels.gossip_step(seen[0], rows(W), gamma, p, seen[1], own)
         assert torch.equal(own, out)
+    # With all pairs as edges, of which some weigh 0: an infinite state reaches neighbours alone.
+    pairs = CardMatrix(MixingMatrix.of(W).dense()[None], 0, None).on(torch.zeros(0), "rows")
+    far = at.clone()
+    far[0, :5] = torch.inf
+    new = [triton_kernels.gossip_step(X, way, gamma, p, far, X * 0) for way in (rows(W), pairs)]
+    assert torch.allclose(*new, rtol=0, atol=0, equal_nan=True)
     return out
 
 

@@ -11,6 +11,7 @@ from ngo.common.devices import sent
 from ngo.common.lazy import Tensor, torch
 from ngo.common.seeding import torch_stream
 from ngo.gossip.attack import Byzantine
+from ngo.gossip.card_graphs import joined
 from ngo.gossip.consensus_dynamics import synchronization_index, weighed_mean
 from ngo.gossip.gossip_step import linear_step, mix
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
@@ -259,7 +260,7 @@ class JointNetwork(Network):
         super().__init__(spread)
         self.directed = networks[0].directed
         self._networks = networks
-        self._joined = lru_cache(PERIOD)(MixingMatrix.joined)
+        self._joined = lru_cache(PERIOD)(joined)
 
     def set_matrices(self, matrices: list[MixingMatrix | None]) -> None:
         """Begin a step with the runs' mixing matrices; None for a centralized method."""

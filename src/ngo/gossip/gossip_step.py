@@ -138,8 +138,7 @@ def _sums(
     """
     a, b, v = diagonal
     if (not W.crowded or W.size <= FEW) and fits(at, out, at if X is None else X):
-        rows = W.starts, W.senders, W.weights
-        compiled.sums(at, X, out, rows, (a, b, getattr(W, v)), gamma, spread=spread)
+        compiled.sums(at, X, out, W.rows, (a, b, getattr(W, v)), gamma, spread=spread)
         return out
     factors = a + b * W.on(at, v)
     if W.crowded or W.size <= DENSE:
@@ -152,7 +151,7 @@ def _sums(
 
     else:
         count = W.edges
-        starts, senders, weights = (W.on(at, name) for name in ("starts", "senders", "weights"))
+        starts, senders, weights = W.on(at, "rows")
         weights, own_weights = gamma * weights[:, None], factors[:, None]
 
         def sums(seen: Tensor) -> Tensor:
@@ -202,8 +201,7 @@ def gossip_step(
         from ngo.native import triton_kernels  # imports Triton
 
         if triton_kernels.available(X.device):
-            rows = tuple(W.on(X, name) for name in ("starts", "senders", "weights"))
-            return triton_kernels.gossip_step(X, rows, gamma, p, at, out)
+            return triton_kernels.gossip_step(X, W.on(X, "rows"), gamma, p, at, out)
     if linear:
         return linear_step(X, W, gamma, at=at, out=out, spread=spread)
     if fits(X, at, out):

@@ -96,6 +96,11 @@ class MixingMatrix:
         """``[n]``: the sum of the weights of what each worker receives from others."""
         return torch.bincount(self.receivers, self.weights, self.n).double()
 
+    @property
+    def rows(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The directed edges in CSR: ``starts``, ``senders`` and ``weights``."""
+        return self.starts, self.senders, self.weights
+
     @cached_property
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         """The edges (i, j) with i < j, and their weights W_ij: of a symmetric W, each edge once."""
@@ -157,9 +162,11 @@ class MixingMatrix:
         """``dense`` or an attribute, on the device of ``like`` and of its type; it is sent once."""
         key = name, like.device, like.dtype
         if key not in self._on_device:
-            value = self.dense() if name == "dense" else getattr(self, name)
-            self._on_device[key] = _sent(value, like)
+            self._on_device[key] = _sent(self._value(name), like)
         return self._on_device[key]
+
+    def _value(self, name: str) -> Any:
+        return self.dense() if name == "dense" else getattr(self, name)
 
 
 def _sent(value: Any, like: Tensor) -> Any:

@@ -11,9 +11,13 @@ from typing import Any
 from ngo.common.fields import Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
 from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES
+from ngo.gossip.card_graphs import CardGraphs
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.gossip.topology import GENERATOR
+from ngo.gossip.topology import DRAWN_IN_FULL, GENERATOR
 from verdicts.registry import UserError, check, unknown
+
+#: The topology whose graphs a GPU draws.
+RANDOM = "random"
 
 #: The schedule that changes nothing.
 CONSTANT = "constant"
@@ -128,13 +132,25 @@ class Mixing:
 class ScheduledMixing:
     """The mixing matrices of a run, whose topology may change by its schedule."""
 
-    def __init__(self, run: Any, steps: int, generator: torch.Generator) -> None:
-        """``run`` has the fields of a run as attributes; ``generator`` is changed."""
+    def __init__(
+        self,
+        run: Any,
+        steps: int,
+        generator: torch.Generator,
+        card: torch.device | None = None,
+    ) -> None:
+        """``run`` has the fields of a run as attributes; ``generator`` is changed.
+
+        A ``card`` draws random graphs of up to ``DRAWN_IN_FULL`` workers itself.
+        """
         self._run, self._steps = run, steps
         self._mixings = {
             name: Mixing(name, run.workers, run, generator) for name in topologies(run)
         }
         self.directed = any(mixing.directed for mixing in self._mixings.values())
+        self._card = None
+        if card is not None and RANDOM in self._mixings and run.workers <= DRAWN_IN_FULL:
+            self._card = CardGraphs(run.seed, run.workers, run.u, run.weights, card)
 
     def at(self, step: int, exchange: int) -> MixingMatrix:
         """The matrix of a ``step`` after so many exchanges. Call it once for each step, in order.
@@ -145,6 +161,8 @@ class ScheduledMixing:
         chosen = values.get("topology", self._run.topology)
         if chosen not in self._mixings:
             raise unknown("schedule: a topology that no option names", chosen, self._mixings)
+        if chosen == RANDOM and self._card is not None:
+            return self._card.at(step)
         return self._mixings[chosen].at(exchange)
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ngo.common.devices import sent
 from ngo.common.lazy import Tensor, torch
 from ngo.common.seeding import stream_seed
 
@@ -30,9 +31,10 @@ class CardStreams:
         self.state, self._rows, self.device = state, rows, state.device
 
     @classmethod
-    def of(cls, seed: int, name: str, workers: Iterable[int], device: object) -> CardStreams:
+    def of(cls, seed: int, name: str, workers: Iterable[int], device: Any) -> CardStreams:
         """The streams (seed, name, worker) of some workers, ``[n]``."""
-        return cls(torch.tensor([stream_seed(seed, name, i) for i in workers], device=device))
+        state = torch.tensor([stream_seed(seed, name, i) for i in workers])
+        return cls(sent(state, torch.device(device)))
 
     @classmethod
     def joined(cls, parts: Sequence[CardStreams]) -> CardStreams:

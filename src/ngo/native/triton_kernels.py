@@ -96,12 +96,14 @@ if triton is not None:
         here = tl.load(at + row, inside)
         total = tl.load(x + row, inside)
         for edge in range(tl.load(starts + i), tl.load(starts + i + 1)):
-            j = tl.load(senders + edge)
-            z = tl.load(at + j * d + columns, inside) - here
-            size = tl.abs(z)
-            tiny = size < 2.0**-126  # subnormal: the GPU's log2 flushes it to 0
-            log = tl.log2(tl.where(tiny, size * 2.0**32, size)) - tl.where(tiny, 32.0, 0.0)
-            pull = tl.where(e == 0, 1.0, tl.exp2(log * e))
-            pull = tl.where(z > 0, pull, tl.where(z < 0, -pull, z))  # z is 0 or NaN
-            total += tl.load(weights + edge) * pull
+            weight = tl.load(weights + edge)
+            if weight != 0:
+                j = tl.load(senders + edge)
+                z = tl.load(at + j * d + columns, inside) - here
+                size = tl.abs(z)
+                tiny = size < 2.0**-126  # subnormal: the GPU's log2 flushes it to 0
+                log = tl.log2(tl.where(tiny, size * 2.0**32, size)) - tl.where(tiny, 32.0, 0.0)
+                pull = tl.where(e == 0, 1.0, tl.exp2(log * e))
+                pull = tl.where(z > 0, pull, tl.where(z < 0, -pull, z))  # z is 0 or NaN
+                total += weight * pull
         tl.store(new + row, total, inside)

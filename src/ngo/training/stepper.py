@@ -124,7 +124,9 @@ class Stepper:
             self._codec = make(self.population.d, X.dtype, self._fields, compressing)
         self._mixing = None
         if self._method.decentralized and spec.topology is not None:
-            self._mixing = ScheduledMixing(spec, self.steps, self._graphs)
+            # Processes, of which some may have no GPU, draw the same graphs.
+            card = X.device if X.is_cuda and workers is None else None
+            self._mixing = ScheduledMixing(spec, self.steps, self._graphs, card)
         self._W: MixingMatrix | None = None  # of the last step
         rates = {"link_failure": spec.link_failure or 0, "absence": spec.absence or 0}
         self._failures = Failures(spec.workers, spec.seed, **rates)
