@@ -19,6 +19,7 @@ from functools import partial
 from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -214,8 +215,8 @@ def drawn(device):
 
 def graphs(device):
     """Mixing matrices of random graphs on a card."""
-    drawn = CardGraphs(0, N, 0.4, "metropolis", torch.device(device))
-    return drawn.at(0).there.cpu().numpy().reshape(N, N)
+    run = SimpleNamespace(seed=0, workers=N, u=0.4, weights="metropolis")
+    return CardGraphs(run, torch.device(device)).at(0).there[0].cpu().numpy()
 
 
 def evaluated(device):

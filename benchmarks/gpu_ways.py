@@ -230,9 +230,10 @@ def drawn_there(args):
     """Random graphs of 10 workers and windows of 100, drawn on the host and on the card."""
     runs, n, b = (2, 4, 2) if args.quick else (50, 10, 16)
     on, steps, like = args.device, itertools.count(), torch.zeros(1, device=args.device)
-    host = [torch_stream(run, "graphs") for run in range(runs)]
-    host = [Mixing("random", n, SimpleNamespace(u=0.5), stream) for stream in host]
-    there = [CardGraphs(run, n, 0.5, "metropolis", torch.device(on)) for run in range(runs)]
+    fields = {"workers": n, "u": 0.5, "weights": "metropolis"}
+    specs = [SimpleNamespace(seed=seed, **fields) for seed in range(runs)]
+    host = [Mixing("random", n, spec, torch_stream(spec.seed, "graphs")) for spec in specs]
+    there = [CardGraphs(spec, torch.device(on)) for spec in specs]
 
     def graphs(drawn):
         t = next(steps)

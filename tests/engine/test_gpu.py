@@ -84,8 +84,8 @@ def with_graphs_of_a_card(training):
     """The run, on a CPU, with graphs of a card's numbers, whose edges and weights the host has."""
     spec, mixing = training._spec, training.stepper._mixing
     if spec.topology == "random":
-        drawn = CardGraphs(spec.seed, spec.workers, spec.u, spec.weights, torch.device("cpu"))
-        mixing.at = lambda step, exchange: MixingMatrix.of(drawn.at(step).dense())
+        drawn = CardGraphs(spec, torch.device("cpu"))
+        mixing.at = lambda step, exchange: MixingMatrix.of(drawn.at(exchange).dense())
     return training
 
 

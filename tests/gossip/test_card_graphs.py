@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.gossip.card_graphs import NUMBERS, STEPS, CardGraphs, CardMatrix, joined
+from ngo.gossip.card_graphs import AHEAD, NUMBERS, CardGraphs, CardMatrix, joined
 from ngo.gossip.exchange import Failures, JointNetwork, Network
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import MixingMatrix, mixing_of
@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 def expected(seed, t, n, u, rule="metropolis"):
-    """The mixing matrix of step ``t``, by SplitMix64 in NumPy."""
+    """The mixing matrix of exchange ``t``, by SplitMix64 in NumPy."""
     words = np.arange(1, n * n + 1, dtype=np.uint64) * np.uint64(STEP)
     words += np.uint64(stream_seed(seed, "graphs", t))
     for shift, factor in HASH:
@@ -35,15 +35,15 @@ def expected(seed, t, n, u, rule="metropolis"):
     return W + np.diag(1 - W.sum(1))
 
 
-def graphs(seed=0, n=10, u=0.2, rule="metropolis"):
-    return CardGraphs(seed, n, u, rule, CPU)
+def graphs(seed=0, n=10, u=0.2, rule="metropolis", device=CPU):
+    return CardGraphs(SimpleNamespace(seed=seed, workers=n, u=u, weights=rule), device)
 
 
 @pytest.mark.parametrize("rule", ["metropolis", "uniform"])
 @pytest.mark.parametrize(("n", "u"), [(1, 0.5), (2, 0.5), (7, 0.15), (10, 1.0)])
 def test_graphs_are_those_of_the_reference(n, u, rule):
     ours, isolated = graphs(3, n, u, rule), 0
-    for t in (0, 1, STEPS - 1, STEPS, 2 * STEPS + 5, 4):  # in any order
+    for t in (0, 1, AHEAD - 1, AHEAD, 2 * AHEAD + 5, 4):  # in any order
         W, reference = ours.at(t), expected(3, t, n, u, rule)
         for dense in (W.there[0], W.dense(), W.on(W.there, "dense")):
             assert dense.numpy() == pytest.approx(reference, abs=1e-15)
@@ -54,7 +54,7 @@ def test_graphs_are_those_of_the_reference(n, u, rule):
     assert isolated or u == 1 or n == 10
 
 
-def test_the_frequency_of_edges_is_u_and_steps_and_seeds_differ():
+def test_the_frequency_of_edges_is_u_and_exchanges_and_seeds_differ():
     drawn = [graphs(seed, 20, 0.3).at(t).there[0] for seed in range(4) for t in range(25)]
     edges = torch.stack(drawn) > 0
     count = edges.triu(1).sum()
@@ -107,7 +107,7 @@ def test_steps_of_joined_runs_are_those_of_each(p):
 
 def test_the_host_does_not_wait_for_the_numbers_of_a_card():
     """The device ``meta`` has none."""
-    parts = [CardGraphs(seed, 10, 0.2, "metropolis", torch.device("meta")) for seed in (0, 1)]
+    parts = [graphs(seed, device=torch.device("meta")) for seed in (0, 1)]
     W, X = joined(*(part.at(5) for part in parts)), torch.zeros(20, 3, device="meta")
     assert all(gossip_step(X, W, 0.3, p).is_meta for p in (0.8, 1.0))
     assert [part.device.type for part in W.on(X, "rows")] == ["meta"] * 3
@@ -130,7 +130,7 @@ def test_a_card_draws_random_graphs_and_no_others():
     mixing = ScheduledMixing(run, 10, torch_stream(0, "graphs"), CPU)
     drawn = [mixing.at(t, t // 2) for t in range(10)]
     assert [isinstance(W, CardMatrix) for W in drawn] == [False] * 5 + [True] * 5
-    assert torch.equal(drawn[7].dense(), graphs(u=0.4).at(7).dense())
+    assert torch.equal(drawn[7].dense(), graphs(u=0.4).at(3).dense())
     run = SimpleNamespace(**vars(run) | {"workers": DRAWN_IN_FULL + 1})
     mixing = ScheduledMixing(run, 10, torch_stream(0, "graphs"), CPU)
     stream = torch_stream(0, "graphs")

@@ -1,7 +1,7 @@
-"""Random graphs that a GPU draws, of many steps at once.
+"""Random graphs that a GPU draws, of many exchanges at once.
 
-Their numbers are those of ``card_streams``, with a stream for each step. So nothing goes on from
-step to step. The host draws the same graphs, and counts messages without waiting for the GPU.
+Their numbers are those of ``card_streams``, with a stream for each exchange: nothing goes on from
+one to the next. The host draws the same graphs, and counts messages without waiting for the GPU.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import Any
 
-from ngo.common.lazy import Tensor, torch
+from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import METROPOLIS
-from ngo.gossip.mixing_matrix import MixingMatrix
+from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native.card_streams import CardStreams
 
-# The most steps and numbers that are drawn at once.
-STEPS, NUMBERS = 64, 1 << 16
+# The most graphs of a run, and numbers, that are drawn at once.
+AHEAD, NUMBERS = 64, 1 << 16
 
 
 class CardMatrix(MixingMatrix):
@@ -25,7 +25,7 @@ class CardMatrix(MixingMatrix):
     What else is asked for, the host makes: all edges, for example where links fail.
     """
 
-    def __init__(self, there: Tensor, edges: int, make: Callable[[], MixingMatrix]) -> None:
+    def __init__(self, there: Tensor, edges: int, make: Callable[[], Matrix]) -> None:
         """``make`` returns the same matrices on the host."""
         self.there, self.edges, self._make = there, edges, make
         self.blocks, self.n = len(there), len(there) * there.shape[1]
@@ -33,7 +33,7 @@ class CardMatrix(MixingMatrix):
 
     @cached_property
     def _here(self) -> MixingMatrix:
-        return self._make()
+        return MixingMatrix.of(self._make())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._here, name)
@@ -66,28 +66,29 @@ def joined(*matrices: MixingMatrix) -> MixingMatrix:
 
 
 class CardGraphs:
-    """The random graphs G(n, ``u``) of a run, by step, with ``weights`` by a rule."""
+    """The random graphs G(n, u) of a ``run``, by the number of the exchange."""
 
-    def __init__(self, seed: int, n: int, u: float, weights: str, device: torch.device) -> None:
-        self._seed, self._n, self._u, self._rule, self._device = seed, n, u, weights, device
-        self._ahead = range(0)  # the steps that are drawn
+    def __init__(self, run: Run, device: torch.device) -> None:
+        self._run, self._device = run, device
+        self._ahead = range(0)  # the exchanges whose graphs are drawn
 
     def at(self, t: int) -> CardMatrix:
-        """The matrix of step ``t``."""
+        """The matrix of exchange ``t``."""
+        rule = self._run.weights
         if t not in self._ahead:
-            self._ahead = range(t, t + min(STEPS, -(-NUMBERS // self._n**2)))
-            self._there = weighted(self._drawn(self._device), self._rule)
+            self._ahead = range(t, t + min(AHEAD, -(-NUMBERS // self._run.workers**2)))
+            self._there = weighted(self._drawn(self._device), rule)
             self._here = self._drawn("cpu")
             self._counts = self._here.sum((1, 2)).tolist()
         k = t - self._ahead[0]
-        here, rule = self._here[k], self._rule
-        made = self._there[k, None], self._counts[k]
-        return CardMatrix(*made, lambda: MixingMatrix.of(weighted(here, rule)))
+        make = partial(weighted, self._here[k], rule)
+        return CardMatrix(self._there[k, None], self._counts[k], make)
 
     def _drawn(self, device: object) -> Tensor:
-        """Whether workers are neighbours, by step ``[steps, n, n]``."""
-        streams = CardStreams.of(self._seed, "graphs", self._ahead, device)
-        above = (streams.uniform((self._n, self._n)) < self._u).triu(1)
+        """Whether workers are neighbours, by exchange ``[t, n, n]``."""
+        n, u = self._run.workers, self._run.u
+        streams = CardStreams.of(self._run.seed, "graphs", self._ahead, device)
+        above = (streams.uniform((n, n)) < u).triu(1)
         return above | above.mT
 
 

@@ -16,9 +16,6 @@ from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL, GENERATOR
 from verdicts.registry import UserError, check, unknown
 
-#: The topology whose graphs a GPU draws.
-RANDOM = "random"
-
 #: The schedule that changes nothing.
 CONSTANT = "constant"
 
@@ -97,7 +94,6 @@ class Mixing:
         Options of the topology that it lacks have their defaults.
         """
         self._topology = TOPOLOGIES[name]
-        self.directed = self._topology.directed
         self._n = n
         self._values: dict[str, Any] = {}
         for key in self._topology.fields:
@@ -132,25 +128,18 @@ class Mixing:
 class ScheduledMixing:
     """The mixing matrices of a run, whose topology may change by its schedule."""
 
-    def __init__(
-        self,
-        run: Any,
-        steps: int,
-        generator: torch.Generator,
-        card: torch.device | None = None,
-    ) -> None:
+    def __init__(self, run: Any, steps: int, generator: torch.Generator, card: Any = None) -> None:
         """``run`` has the fields of a run as attributes; ``generator`` is changed.
 
-        A ``card`` draws random graphs of up to ``DRAWN_IN_FULL`` workers itself.
+        On a ``card``, the device, the random graphs of up to ``DRAWN_IN_FULL`` workers are drawn.
         """
         self._run, self._steps = run, steps
-        self._mixings = {
+        self._mixings: dict[str, Mixing | CardGraphs] = {
             name: Mixing(name, run.workers, run, generator) for name in topologies(run)
         }
-        self.directed = any(mixing.directed for mixing in self._mixings.values())
-        self._card = None
-        if card is not None and RANDOM in self._mixings and run.workers <= DRAWN_IN_FULL:
-            self._card = CardGraphs(run.seed, run.workers, run.u, run.weights, card)
+        self.directed = any(TOPOLOGIES[name].directed for name in self._mixings)
+        if card is not None and "random" in self._mixings and run.workers <= DRAWN_IN_FULL:
+            self._mixings["random"] = CardGraphs(run, card)
 
     def at(self, step: int, exchange: int) -> MixingMatrix:
         """The matrix of a ``step`` after so many exchanges. Call it once for each step, in order.
@@ -161,8 +150,6 @@ class ScheduledMixing:
         chosen = values.get("topology", self._run.topology)
         if chosen not in self._mixings:
             raise unknown("schedule: a topology that no option names", chosen, self._mixings)
-        if chosen == RANDOM and self._card is not None:
-            return self._card.at(step)
         return self._mixings[chosen].at(exchange)
 
 
