@@ -54,7 +54,7 @@ class Stepping:
         self._rule = LOCAL_RULES[rule]
         self._coupling = COUPLINGS[coupling]
         streams = [torch_stream(0, "compression", i) for i in range(len(X))]
-        self._codec = COMPRESSIONS[compression].codec(X.shape[1], X.dtype, self.run, streams)
+        self._codec = COMPRESSIONS[compression].of(X.shape[1], X.dtype, self.run, streams)
 
     def step(self, G=None):
         """The next step, as the method sees it."""

@@ -20,7 +20,7 @@ NAMES = ("none", "top_k", "random_k", "sign", "qsgd")
 def codec_of(name, *, n=N, d=D, dtype=torch.float64, seed=0, **options):
     run = SimpleNamespace(**{**OPTIONS, **options})
     streams = [torch_stream(seed, "compression", i) for i in range(n)]
-    return COMPRESSIONS[name].codec(d, dtype, run, streams)
+    return COMPRESSIONS[name].of(d, dtype, run, streams)
 
 
 def rows(n=N, d=D, dtype=torch.float64, seed=0):
@@ -47,7 +47,7 @@ def test_payloads_have_the_size_of_the_formula(name, d, dtype):
 def test_sizes_in_bytes():
     """Of 1000 numbers of 4 bytes: 10 are kept; 4 levels and a sign take 4 bits."""
     run = SimpleNamespace(kept_share=0.01, levels=4)
-    sizes = {name: COMPRESSIONS[name].codec.size(1000, run, 4) for name in NAMES}
+    sizes = {name: COMPRESSIONS[name].of.size(1000, run, 4) for name in NAMES}
     assert [sizes[name] for name in NAMES] == [4000, 80, 48, 4 + 125, 4 + 500]
 
 

@@ -40,7 +40,7 @@ def test_an_attack_has_the_number_of_liars_and_its_own_options(own_entries):
     assert (spec.liars, spec.lie_shift, spec.honest) == (1, 2.0, 9)
     row, stream = torch.zeros(1, D), torch.Generator()
     messages = Messages(row, row[0], row, torch.ones(1), 0.1, stream)
-    assert torch.equal(ATTACKS["shifted"].send(messages, spec), torch.full((1, D), 2.0))
+    assert torch.equal(ATTACKS["shifted"].of(messages, spec), torch.full((1, D), 2.0))
 
 
 def moved(size, coupling, steps=1, **values):

@@ -80,7 +80,7 @@ def test_a_step_is_the_methods_formula(least_squares, name, values):
     for t in range(7):
         assert stepper.t == t
         X = stepper.population.X.clone()
-        samples = torch.stack([next(stream) for stream in streams])
+        samples = torch.cat([stream.take(1) for stream in streams])
         losses = stepper.advance()
         z, y = least_squares.train_inputs[samples], least_squares.train_targets[samples]
         errors = z @ X[:, :, None] - y
@@ -101,7 +101,7 @@ def test_centralized_on_one_worker_is_plain_torch_sgd(digits):
     stream = BatchStream(problem.parts[0], 16, torch_stream(0, "batches", 0))
     for _ in range(24):
         stepper.advance()
-        indices = next(stream)
+        indices = stream.take(1)[0]
         optimizer.zero_grad()
         images = digits.normalised(digits.train_inputs[indices])
         F.cross_entropy(model(images), digits.train_targets[indices]).backward()

@@ -299,6 +299,15 @@ def declare(
     return tuple(options or ())
 
 
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """An entry of a registry that is known by a function, or a class, and its options alone."""
+
+    of: Any
+    #: The options that it declares.
+    fields: tuple[str, ...]
+
+
 def registers(
     registry: Registry[Any],
     name: str,

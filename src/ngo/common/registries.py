@@ -16,18 +16,8 @@ if TYPE_CHECKING:
     from ngo.data import dataset, partition
     from ngo.data.augmentation import Augment
     from ngo.engine import backends
-    from ngo.gossip import (
-        attack,
-        compression,
-        gossip_step,
-        method,
-        mixing_matrix,
-        schedule,
-        step,
-        topology,
-    )
+    from ngo.gossip import gossip_step, method, mixing_matrix, schedule, step, topology
     from ngo.models import model, task
-    from ngo.training import clocks
 
 DATASETS: Registry[dataset.Source] = Registry("dataset", "ngo.data.sets")
 MODELS: Registry[model.Model] = Registry("model", "ngo.models.model")
@@ -40,20 +30,20 @@ METHODS: Registry[method.Method] = Registry("method", "ngo.gossip.methods")
 TOPOLOGIES: Registry[topology.Topology] = Registry("topology", "ngo.gossip.topologies")
 WEIGHT_RULES: Registry[mixing_matrix.WeightRule] = Registry("weights", "ngo.gossip.mixing_matrix")
 COUPLINGS: Registry[gossip_step.Coupling] = Registry("coupling", "ngo.gossip.coupling")
-COMPRESSIONS: Registry[compression.Compression] = Registry("compression", "ngo.gossip.compression")
+COMPRESSIONS: Registry[fields.Entry] = Registry("compression", "ngo.gossip.compression")
 LOCAL_RULES: Registry[step.LocalRule] = Registry("local_rule", "ngo.gossip.step")
 #: The order of the half step and the pull in a step of gossip.
 ORDERS: Registry[Callable[[step.Step], None]] = Registry("order", "ngo.gossip.step")
 SCHEDULES: Registry[schedule.Schedule] = Registry("schedule", "ngo.gossip.schedule")
-LR_SCHEDULES: Registry[schedule.LrSchedule] = Registry("lr_schedule", "ngo.gossip.schedule")
-ATTACKS: Registry[attack.Attack] = Registry("attack", "ngo.gossip.attack")
+LR_SCHEDULES: Registry[fields.Entry] = Registry("lr_schedule", "ngo.gossip.schedule")
+ATTACKS: Registry[fields.Entry] = Registry("attack", "ngo.gossip.attack")
 BACKENDS: Registry[backends.Backend] = Registry("backend", "ngo.engine.backends")
 PRECISIONS: Registry[str] = Registry("precision", "ngo.engine.backends")
 #: The number of a worker → that of its stream (see ``seeding``); None is the stream of all.
 INITIALIZATIONS: Registry[Callable[[int], int | None]] = Registry(
     "initialization", "ngo.engine.backends"
 )
-CLOCKS: Registry[clocks.Part] = Registry("clock", "ngo.training.clocks")
+CLOCKS: Registry[fields.Entry] = Registry("clock", "ngo.training.clocks")
 
 #: By the field of a run that names an entry.
 REGISTRIES: dict[str, Registry[Any]] = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ngo.common.fields import Options, above, at_least, number, registers, whole
+from ngo.common.fields import Entry, Options, above, at_least, number, registers, whole
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import ATTACKS, HONEST
 from ngo.common.seeding import torch_stream
@@ -37,15 +37,6 @@ class Messages:
 Send = Callable[[Messages, "Run"], "Tensor"]
 
 
-@dataclass(frozen=True)
-class Attack:
-    """An entry of the registry."""
-
-    send: Send
-    #: The fields of a run that it reads.
-    fields: tuple[str, ...]
-
-
 LIARS: Options = {"liars": whole("number of Byzantine workers, the last ones", 1, at_least(1))}
 
 
@@ -57,7 +48,7 @@ def attack(
     ``options`` are new fields of a run. Every attack has the field ``liars``. ``version`` is raised
     when its results change.
     """
-    return registers(ATTACKS, name, Attack, {**LIARS, **(options or {})}, version)
+    return registers(ATTACKS, name, Entry, {**LIARS, **(options or {})}, version)
 
 
 def honest(messages: Messages, run: Run) -> Tensor:
@@ -65,7 +56,7 @@ def honest(messages: Messages, run: Run) -> Tensor:
     return messages.truth
 
 
-ATTACKS.add(HONEST, Attack(honest, ()), honest)
+ATTACKS.add(HONEST, Entry(honest, ()), honest)
 
 
 ALIE = {"lie_deviations": number("standard deviations z between a lie and the mean", 1.0, above(0))}
@@ -129,7 +120,7 @@ class Byzantine:
     tell each other the truth.
     """
 
-    def __init__(self, attack: Attack, run: Run, seed: int, honest: int) -> None:
+    def __init__(self, attack: Entry, run: Run, seed: int, honest: int) -> None:
         """The first ``honest`` workers are not Byzantine. ``run`` has the fields of the attack."""
         self._attack, self._run, self._seed, self._honest = attack, run, seed, honest
 
@@ -175,5 +166,5 @@ class Byzantine:
             known = theirs, weights[honest].to(rows), float(weights[~honest].sum())
             stream = torch_stream(self._seed, f"lies {t}", i, rows.device)
             messages = Messages(truth, rows[i], *known, stream)
-            lies.append(self._attack.send(messages, self._run).expand_as(messages.truth))
+            lies.append(self._attack.of(messages, self._run).expand_as(messages.truth))
         return torch.cat(lies) if lies else rows[:0]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from ngo.common.fields import Options, above, number, registers, whole, within
+from ngo.common.fields import Entry, Options, above, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, nn, np, torch
 from ngo.common.registries import COMPRESSIONS
 from ngo.native import compress
@@ -104,15 +103,6 @@ class Codec(ABC):
         x_hat += self.decode(self.encode(x - x_hat))
 
 
-@dataclass(frozen=True)
-class Compression:
-    """An entry of the registry."""
-
-    codec: type[Codec]
-    #: The options that the compression declares.
-    fields: tuple[str, ...]
-
-
 def compression(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[type[Codec]], type[Codec]]:
@@ -122,7 +112,7 @@ def compression(
     δ > 0. ``options`` are new fields of a run; the codec reads them as ``self.run.NAME``.
     ``version`` is raised when its results change.
     """
-    return registers(COMPRESSIONS, name, Compression, options, version)
+    return registers(COMPRESSIONS, name, Entry, options, version)
 
 
 @compression("none")

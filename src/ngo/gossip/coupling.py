@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from ngo.common.fields import Names, Options, above, at_least, number, registers, whole, within
@@ -15,7 +15,6 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import COUPLINGS
 from ngo.gossip.gossip_step import (
     Coupling,
-    exact_power,
     exponent,
     fast_power,
     in_blocks,
@@ -60,7 +59,7 @@ def coupling(
     return registers(COUPLINGS, name, entry, options, version)
 
 
-@coupling("power", fields=("p",), fast=fast_power, exact=exact_power)
+@coupling("power", fields=("p",), fast=fast_power, exact=partial(fast_power, sums=False))
 def power(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """The paper's pull: γ W_ij φ_p(z).
 

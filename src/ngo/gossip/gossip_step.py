@@ -292,8 +292,3 @@ def _check_pull(pull: Callable[[Tensor, Tensor], Tensor], name: str) -> None:
 def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
     """The step by a matrix product, compiled code or Triton (``gossip_step``)."""
     return gossip_step(X, W, gamma, run.p, **how)
-
-
-def exact_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
-    """The step by differences at p = 1 too."""
-    return gossip_step(X, W, gamma, run.p, **how, sums=False)

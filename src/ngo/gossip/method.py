@@ -141,7 +141,7 @@ def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
 
     def size(numbers: str) -> int:
         if numbers == "C(d)":
-            return COMPRESSIONS[run.compression].codec.size(d, run, number)
+            return COMPRESSIONS[run.compression].of.size(d, run, number)
         return {"d": d, "1": 1, "d + 1": d + 1}[numbers] * number
 
     return [size(numbers) for numbers in messages] or None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ngo.common.fields import Options, above, choice, number, registers
+from ngo.common.fields import Entry, Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
 from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES
 from ngo.gossip.card_graphs import CardGraphs
@@ -220,15 +220,6 @@ def _values(run: Any, place: str) -> dict[str, object]:
 Factor = Callable[[float, Run], float]
 
 
-@dataclass(frozen=True)
-class LrSchedule:
-    """An entry of the registry."""
-
-    factor: Factor
-    #: The options that the schedule declares.
-    fields: tuple[str, ...] = ()
-
-
 def lr_schedule(
     name: str, *, options: Options | None = None, version: int = 1
 ) -> Callable[[Factor], Factor]:
@@ -237,7 +228,7 @@ def lr_schedule(
     The factor must be above 0. ``options`` are new fields of a run, which it reads as ``run.NAME``.
     ``version`` is raised when its results change.
     """
-    return registers(LR_SCHEDULES, name, LrSchedule, options, version)
+    return registers(LR_SCHEDULES, name, Entry, options, version)
 
 
 def learning_rate(run: Run, t: int, steps: int) -> float:
@@ -246,7 +237,7 @@ def learning_rate(run: Run, t: int, steps: int) -> float:
     The warm-up is linear under every schedule: (t + 1)/m in the first m = ``warmup`` × ``steps``
     steps (Goyal et al. 2017).
     """
-    lr = run.lr * LR_SCHEDULES[run.lr_schedule].factor(t / steps, run)
+    lr: float = run.lr * LR_SCHEDULES[run.lr_schedule].of(t / steps, run)
     return lr if run.warmup == 0 else lr * min(1, (t + 1) / (run.warmup * steps))
 
 

@@ -82,19 +82,11 @@ def in_order(f: Callable[[int], T], k: int) -> list[T]:
     return [f(i) for i in range(k)]
 
 
-def wait(count: ctypes.c_int64, seen: int) -> None:
-    """Spin until ``count`` differs from ``seen``, for a few tenths of a millisecond at most.
-
-    Without the compiled library this is a no-op.
-    """
-    if library() is not None:
-        call("ngo_wait", ctypes.byref(count), seen)
-
-
 class _Channel:
     """A queue from one thread to another, whose reader spins for a while before it sleeps.
 
-    Waking a sleeping thread can take longer than the work that it is woken for.
+    Waking a sleeping thread can take longer than the work that it is woken for. Compiled code
+    spins, for a few tenths of a millisecond at most.
     """
 
     def __init__(self) -> None:
@@ -107,7 +99,8 @@ class _Channel:
         self._put.value += 1
 
     def take(self) -> Any:
-        wait(self._put, self._taken)
+        if library() is not None:
+            call("ngo_wait", ctypes.byref(self._put), self._taken)
         self._taken += 1
         return self._items.get()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -38,12 +38,6 @@ class BatchStream:
         self._generator = generator
         #: How many batches should be cut at once.
         self.ahead = min(max(SAMPLES, len(owned)) // batch_size or 1, BATCHES)
-
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        return self
-
-    def __next__(self) -> torch.Tensor:
-        return self.take(1)[0]
 
     def take(self, count: int) -> torch.Tensor:
         """The next batches ``[count, batch_size]``."""
@@ -131,7 +125,7 @@ class Batches:
             self.drawn = torch.cat([member._indices() for member in self.members])
         elif self.workers is not None:
             self.put_back()
-            drawn = torch.stack([next(self.streams[i]) for i in self.workers])
+            drawn = torch.cat([self.streams[i].take(1) for i in self.workers])
             self.drawn = sent(drawn, self.data.train_inputs.device)
         else:
             if not self._ahead:

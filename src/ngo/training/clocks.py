@@ -11,41 +11,29 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
-from ngo.common.fields import at_least, below, choice, file, number, registers, whole, within
+from ngo.common.fields import Entry, at_least, below, choice, file, number, registers, whole, within
 from ngo.common.files import check_readable
 from ngo.common.lazy import np
 from ngo.common.registries import CLOCKS
 from ngo.common.seeding import numpy_stream, stream_seed
 from verdicts.registry import Registry, UserError, check, in_a_line, shown
 
-
-@dataclass(frozen=True)
-class Part:
-    """An entry of a registry."""
-
-    #: ``run`` → what the run has of it, see the registries; a clock has nothing else.
-    of: Callable[..., Any]
-    #: The options that it declares.
-    fields: tuple[str, ...]
-
-
 #: The seconds of a worker's next step, which begins at this time; called once for each step.
 Seconds = Callable[[float], float]
 #: ``run`` → the ``Seconds`` of each worker.
-SPEEDS: Registry[Part] = Registry("speed")
+SPEEDS: Registry[Entry] = Registry("speed")
 
 #: ``(sender, receiver, time)`` → latency in seconds, and seconds a byte, of a message sent then.
 Link = Callable[[int, int, float], tuple[float, float]]
 #: ``run`` → the ``Link`` of all pairs of workers.
-LINKS: Registry[Part] = Registry("links")
+LINKS: Registry[Entry] = Registry("links")
 
 #: ``run`` → for each worker, the times at which it leaves, comes, leaves, … in order.
-CHURN: Registry[Part] = Registry("churn")
+CHURN: Registry[Entry] = Registry("churn")
 
 # The largest trace, in bytes.
 LARGEST = 1 << 26
@@ -121,13 +109,13 @@ def _always(seconds: float) -> Seconds:
     return lambda start: seconds
 
 
-@registers(SPEEDS, "constant", Part, STEP)
+@registers(SPEEDS, "constant", Entry, STEP)
 def constant(run: Any) -> list[Seconds]:
     """All steps of a worker take equally long."""
     return [_always(mean) for mean in _means(run)]
 
 
-@registers(SPEEDS, "log_normal", Part, SPREAD)
+@registers(SPEEDS, "log_normal", Entry, SPREAD)
 def log_normal(run: Any) -> list[Seconds]:
     """Each step has a log-normal time, with σ = ``speed_spread`` and the mean ``step_seconds``."""
 
@@ -138,7 +126,7 @@ def log_normal(run: Any) -> list[Seconds]:
     return [drawn(i, mean) for i, mean in enumerate(_means(run))]
 
 
-@registers(SPEEDS, "log_normal_workers", Part, SPREAD)
+@registers(SPEEDS, "log_normal_workers", Entry, SPREAD)
 def log_normal_workers(run: Any) -> list[Seconds]:
     """Each worker has a log-normal speed, drawn once: all its steps take equally long."""
     return [_always(mean * next(_factors(run, i))) for i, mean in enumerate(_means(run))]
@@ -151,7 +139,7 @@ def _factors(run: Any, worker: int) -> Iterator[float]:
         yield from np.exp(spread * stream.standard_normal(BLOCK) - spread**2 / 2).tolist()
 
 
-@registers(SPEEDS, "speed_trace", Part, {"speed_file": file("CSV of speeds: time,worker,seconds")})
+@registers(SPEEDS, "speed_trace", Entry, {"speed_file": file("CSV of speeds: time,worker,seconds")})
 def speed_trace(run: Any) -> list[Seconds]:
     """A file has the seconds of the steps of a worker that begin at a time or later."""
     known: list[list[tuple[float, float]]] = [[] for _ in range(run.workers)]
@@ -171,7 +159,7 @@ UNIFORM = {
 }
 
 
-@registers(LINKS, "uniform", Part, UNIFORM)
+@registers(LINKS, "uniform", Entry, UNIFORM)
 def uniform(run: Any) -> Link:
     """All links have one latency and bandwidth; a slow one multiplies the times of both."""
     normal = run.latency, 1 / run.bandwidth if run.bandwidth else 0.0
@@ -191,7 +179,7 @@ def uniform(run: Any) -> Link:
 TRACE = {"link_file": file("CSV of links: time,sender,receiver,latency,bandwidth")}
 
 
-@registers(LINKS, "link_trace", Part, {**UNIFORM, **TRACE})
+@registers(LINKS, "link_trace", Entry, {**UNIFORM, **TRACE})
 def link_trace(run: Any) -> Link:
     """A file has links from a time on; others, and times before, are those of ``uniform``."""
     known: dict[tuple[int, int], list[tuple[float, Any]]] = defaultdict(list)
@@ -207,13 +195,13 @@ def link_trace(run: Any) -> Link:
     return of
 
 
-@registers(CHURN, "none", Part)
+@registers(CHURN, "none", Entry)
 def none(run: Any) -> list[list[float]]:
     """All workers are there all the time."""
     return [[] for _ in range(run.workers)]
 
 
-@registers(CHURN, "churn_trace", Part, {"churn_file": file("CSV of churn: time,worker,event")})
+@registers(CHURN, "churn_trace", Entry, {"churn_file": file("CSV of churn: time,worker,event")})
 def churn_trace(run: Any) -> list[list[float]]:
     """A file has the events ``leaves`` and ``comes``; a worker leaves first."""
     changes: list[list[float]] = [[] for _ in range(run.workers)]
@@ -270,16 +258,16 @@ TIME = {
 LOSS = {"message_loss": number("probability that a message is lost", 0.0, below(0, 1))}
 
 
-@registers(CLOCKS, "steps", Part)
+@registers(CLOCKS, "steps", Entry)
 def steps() -> None:
     """All workers step together; time is not simulated."""
 
 
-@registers(CLOCKS, "waiting", Part, TIME)
+@registers(CLOCKS, "waiting", Entry, TIME)
 def waiting() -> None:
     """Virtual time, in which a step ends when the messages of all neighbours have arrived."""
 
 
-@registers(CLOCKS, "asynchronous", Part, {**TIME, **LOSS})
+@registers(CLOCKS, "asynchronous", Entry, {**TIME, **LOSS})
 def asynchronous() -> None:
     """Virtual time, in which no worker waits: a step takes what has arrived."""

@@ -91,9 +91,8 @@ class Training:
         self.resumed: list[int] = []  # the steps at which the run was resumed
         self.width = 1  # the most runs whose gradients were taken together
         #: The GPUs on which the run took place: results are equal on cards of one kind.
-        self.cards = (
-            [torch.cuda.get_device_name(at)] if (at := problem.device).type == "cuda" else []
-        )
+        at = problem.device
+        self.cards = [torch.cuda.get_device_name(at)] if at.type == "cuda" else []
         self.draws = draws
         # The losses of the steps since the last evaluation come first in memory that is allocated
         # once: as a block for each step, they would tear the memory that the next batches need.

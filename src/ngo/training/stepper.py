@@ -103,24 +103,22 @@ class Stepper:
         self._spec, self._fields = spec, DeclaredFields(spec)
         self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
         self._graphs = torch_stream(spec.seed, "graphs")
-        kinds: dict[str, Any] = {"batches": "cpu", "augmentation": "cpu", "compression": X.device}
-        batches, changes, compressing = (
-            [torch_stream(spec.seed, name, i, device) for i in local]
-            for name, device in kinds.items()
-        )
-        drawn = list(map(BatchStream, problem.parts, repeat(spec.batch_size), batches))
-        augment = AUGMENTATIONS[spec.augmentation]
-        changing: Any = changes
-        if X.is_cuda and isinstance(augment, Apart):
-            changing = CardStreams.of(spec.seed, "augmentation", local, X.device)
-            changes = [changing]
-        self.batches = Batches(problem.task, problem.data, drawn, augment, changing)
+
+        def streams(name: str, device: Any = "cpu") -> list[torch.Generator]:
+            return [torch_stream(spec.seed, name, i, device) for i in local]
+
+        drawn = list(map(BatchStream, problem.parts, repeat(spec.batch_size), streams("batches")))
+        augment, compressing = AUGMENTATIONS[spec.augmentation], streams("compression", X.device)
+        changes: Any = streams("augmentation")
+        if there := X.is_cuda and isinstance(augment, Apart):
+            changes = CardStreams.of(spec.seed, "augmentation", local, X.device)
+        self.batches = Batches(problem.task, problem.data, drawn, augment, changes)
         self._coupling: Any = COUPLINGS[spec.coupling] if spec.coupling else None
         if self._method.decentralized and self._coupling is None:
             self._coupling = Undeclared(undeclared(spec, "coupling"))
         self._codec: Any = Undeclared(undeclared(spec, "compression"))
         if spec.compression is not None:
-            make = COMPRESSIONS[spec.compression].codec
+            make = COMPRESSIONS[spec.compression].of
             self._codec = make(self.population.d, X.dtype, self._fields, compressing)
         self._mixing = None
         if self._method.decentralized and spec.topology is not None:
@@ -136,7 +134,8 @@ class Stepper:
         # What a checkpoint holds the states of, by their names there.
         self._parts: dict[str, Any] = {"population": self.population, "batches": self.batches}
         self._parts["failures"] = self._failures
-        self._streams = {"changes": changes, "compression": compressing if spec.compression else []}
+        self._streams: dict[str, Any] = {"changes": [changes] if there else changes}
+        self._streams["compression"] = compressing if spec.compression else []
         self.connect(Network(self.population.spread))
 
     def connect(self, network: Network) -> None:

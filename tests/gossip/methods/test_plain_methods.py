@@ -284,7 +284,7 @@ def reference_of(name):
     run = Stepping("choco", torch.zeros(1, by_worker.D), **OPTIONS).run
     streams = [torch_stream(0, "compression", i) for i in range(by_worker.N)]
     entry = COMPRESSIONS[name]
-    codecs = [entry.codec(by_worker.D, torch.float64, run, [stream]) for stream in streams]
+    codecs = [entry.of(by_worker.D, torch.float64, run, [stream]) for stream in streams]
     return lambda i, z: codecs[i].decode(codecs[i].encode(torch.tensor(z)[None]))[0].numpy()
 
 
