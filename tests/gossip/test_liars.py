@@ -8,9 +8,9 @@ from by_worker import D
 from cases import refused
 from stepping import Stepping, ring_matrix, states
 
-from ngo.common.fields import above, number
+from ngo.common.fields import Entry, above, number
 from ngo.common.registries import ATTACKS, DECLARED
-from ngo.gossip.attack import Attack, Byzantine, Messages, attack
+from ngo.gossip.attack import Byzantine, Messages, attack
 from ngo.training.spec_checks import resolve
 
 ATTACK = ("sign_flip", "noise", "alie", "dissensus")
@@ -46,7 +46,7 @@ def test_an_attack_has_the_number_of_liars_and_its_own_options(own_entries):
 def moved(size, coupling, steps=1, **values):
     """How far a lie of ``size`` in each entry moves each worker ``[n, d]``; its first state."""
     X, _ = states()
-    lie = Attack(lambda messages, run: messages.truth + size, ())
+    lie = Entry(lambda messages, run: messages.truth + size, ())
     stepping = Stepping("ngo", X, ring_matrix(), coupling=coupling, gamma=GAMMA, **values)
     stepping.network.byzantine = Byzantine(lie, stepping.run, 0, HONEST)
     for _ in range(steps):
@@ -100,7 +100,7 @@ def test_liars_hear_the_truth_and_no_lie_of_other_liars():
     X, _ = states()
     plain = Stepping("ngo", X, ring_matrix(), gamma=GAMMA)
     plain.advance()
-    lie = Attack(lambda messages, run: messages.truth + 1e3, ())
+    lie = Entry(lambda messages, run: messages.truth + 1e3, ())
     stepping = Stepping("ngo", X, ring_matrix(), gamma=GAMMA)
     stepping.network.byzantine = Byzantine(lie, stepping.run, 0, 3)
     assert stepping.advance() == 2 * N
@@ -112,7 +112,7 @@ def test_exchanges_in_which_nobody_would_lie_are_refused():
     stepping = Stepping("ngo", states()[0], ring_matrix())
     network = stepping.network
     network.set_matrix(stepping.W)
-    network.byzantine = Byzantine(Attack(lambda m, run: m.truth, ()), stepping.run, 0, HONEST)
+    network.byzantine = Byzantine(Entry(lambda m, run: m.truth, ()), stepping.run, 0, HONEST)
     for exchange in (network.mean, network.index, network.swap):
         refused("attack: workers lie in pulls and mixes, and this", exchange, stepping.X)
     refused("attack: workers lie", network.relay, stepping.X, stepping.X)

@@ -1,7 +1,7 @@
 """A convolution, 2 × 2 max pooling and ReLU on a CPU, and its gradients, compiled.
 
-All tensors are contiguous and, unless stated otherwise, float32. Tensors of other shapes and types
-raise ValueError.
+All tensors are contiguous and, unless stated otherwise, float32. The layer refuses tensors of other
+shapes and types by ValueError; its gradients take what it had.
 """
 
 from __future__ import annotations
@@ -26,8 +26,15 @@ def conv_pool_relu(
     ``[out, (h − k + 1) // 2, (w − k + 1) // 2, b]``; the places are uint8, and 4 where the output
     is 0.
     """
-    channels, h, w, b, out, k = sizes_of(x, weight)
+    (channels, h, w, b), (out, k, *_) = x.shape, weight.shape
+    check_tensors((channels, h, w, b), x=x)
+    check_tensors((out, k, k, channels), weight=weight)
     check_tensors((out,), bias=bias)
+    if k not in KERNEL_SIZES or min(h, w) < k:
+        raise ValueError(
+            f"kernel size must be one of {KERNEL_SIZES} and at most {min(h, w)}, the smaller side "
+            f"of the image; it is {k}"
+        )
     y = x.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
     which = y.new_empty(y.shape, dtype=torch.uint8)
     tile = max(1, TILE // max(1, b))
@@ -35,20 +42,6 @@ def conv_pool_relu(
     tensors = x, weight, bias, y, which, workspace
     call("ngo_conv_pool_relu", *tensors, tile, b, channels, h, w, out, k, 1)
     return y, which
-
-
-def sizes_of(x: torch.Tensor, weight: torch.Tensor) -> tuple[int, ...]:
-    """Input channels, height, width, batch size, output channels and kernel size, checked."""
-    channels, h, w, b = x.shape
-    out, k, _, _ = weight.shape
-    check_tensors((channels, h, w, b), x=x)
-    check_tensors((out, k, k, channels), weight=weight)
-    if k not in KERNEL_SIZES or min(h, w) < k:
-        raise ValueError(
-            f"kernel size must be one of {KERNEL_SIZES} and at most {min(h, w)}, the smaller side "
-            f"of the image; it is {k}"
-        )
-    return channels, h, w, b, out, k
 
 
 def conv_pool_relu_backward(
@@ -65,10 +58,7 @@ def conv_pool_relu_backward(
     A gradient of 0 contributes nothing, even where ``x`` or ``weight`` is not finite (in torch,
     0 times infinity is NaN).
     """
-    channels, h, w, b, out, k = sizes_of(x, weight)
-    pooled = (out, (h - k + 1) // 2, (w - k + 1) // 2, b)
-    check_tensors(pooled, torch.uint8, which=which)
-    check_tensors(pooled, gradient=gradient)
+    (channels, h, w, b), (out, k, *_) = x.shape, weight.shape
     dx = x.new_empty(x.shape) if of_input else None
     dw, db = x.new_empty(weight.shape), x.new_empty(out)
     sizes = b, channels, h, w, out, k
