@@ -44,19 +44,6 @@ def relay(X: Tensor, received: Tensor, i: Tensor, swap: Callable[[Tensor], Tenso
     return total[:, -1:]
 
 
-def compiled_relay(
-    X: Tensor, received: Tensor, W: MixingMatrix, turned: Tensor, spread: Map
-) -> None:
-    """The same for all workers of the graph of ``W``, by compiled code, in one pass over memory.
-
-    ``turned`` ``[e]`` are the places of the edges in the other direction.
-    """
-    numbers = received[:, -1:].clone()
-    counts = relay(X[:, :0], numbers, W.receivers, lambda rows: rows[turned])
-    received[:, -1:] = numbers
-    relayed_sums(X, received, W.starts, W.senders, turned, counts, spread=spread)
-
-
 class Network:
     """How workers reach each other: here all rows are in one process, and nothing moves.
 
@@ -157,11 +144,14 @@ class Network:
         rows in the sum.
         """
         self.refuse_byzantine()
-        if fits(X, received):
-            self.count(len(received), received)
-            compiled_relay(X, received, self.W, self.turned(self.links()), self._spread)
-        else:
+        if not fits(X, received):
             relay(X, received, self.links()[0], self.swap)
+            return
+        self.count(len(received), received)
+        W, turned, numbers = self.W, self.turned(self.links()), received[:, -1:].clone()
+        counts = relay(X[:, :0], numbers, W.receivers, lambda rows: rows[turned])
+        received[:, -1:] = numbers  # the sums of rows are taken in one pass over memory
+        relayed_sums(X, received, W.starts, W.senders, turned, counts, spread=self._spread)
 
     def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """R ← R + γ (W R − R), in place; for γ = 1, R ← W R: sums of neighbours' and own rows."""

@@ -38,7 +38,7 @@ def codes(z: torch.Tensor, levels: int, streams: Sequence[torch.Generator]) -> t
     ``levels``. Each row draws from its stream what torch would draw (see ``draws_as_torch``).
     """
     rounded = z.new_empty(z.shape, dtype=torch.uint8)
-    _round(z, torch.zeros_like(z[:1]), levels, 1.0, streams, rounded, in_order)
+    add_rounded(z, torch.zeros_like(z[:1]), levels, 1.0, streams, rounded)
     return rounded
 
 
@@ -48,28 +48,18 @@ def add_rounded(
     levels: int,
     divisor: float,
     streams: Sequence[torch.Generator],
+    rounded: torch.Tensor | None = None,
     *,
-    spread: Map,
+    spread: Map = in_order,
 ) -> list[int]:
     """Let h be h + sign(z) · level · ‖z‖ / ``divisor``, with the level of ``codes``.
 
     Rows whose squares exceed the range of their type, or fall below it, do not change, nor do their
-    streams. Returns these rows.
+    streams. Returns these rows. With ``rounded``, uint8 ``[n, d]``, it has the codes, and h does
+    not change.
     """
-    check_tensors(tuple(x.shape), h=h)
-    done = _round(x, h, levels, divisor, streams, None, spread)
-    return (done == 0).nonzero().flatten().tolist()
-
-
-def _round(
-    x: torch.Tensor,
-    h: torch.Tensor,
-    levels: int,
-    divisor: float,
-    streams: Sequence[torch.Generator],
-    rounded: torch.Tensor | None,
-    spread: Map,
-) -> torch.Tensor:
+    if rounded is None:
+        check_tensors(tuple(x.shape), h=h)
     if len(streams) != len(x):
         raise ValueError(f"there must be a stream for each of {len(x)} rows, not {len(streams)}")
     done = x.new_empty(len(x), dtype=torch.uint8)
@@ -80,7 +70,7 @@ def _round(
     _run("ngo_round_at_random", spread, x, h, *rounding)
     for stream, state in zip(streams, states, strict=True):
         stream.set_state(state)
-    return done
+    return (done == 0).nonzero().flatten().tolist()
 
 
 @cache

@@ -35,7 +35,7 @@ from ngo.training.spec import FIELDS, RunSpec
 from verdicts.registration import registration_path
 
 #: The mathematics that measurements and figures share with runs, and of which they ask more.
-SHARED = "bounds consensus_dynamics exchange gossip_step mixing_matrix topology"
+SHARED = "bounds card_graphs consensus_dynamics exchange gossip_step mixing_matrix topology"
 MATHEMATICS = tuple(f"ngo/gossip/{name}.py" for name in SHARED.split())
 #: What makes every measured table; tidy tables of runs; figures and verdicts; and pages.
 MEASURED = (*MATHEMATICS, "ngo/measures/measurement.py")
