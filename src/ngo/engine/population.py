@@ -98,29 +98,23 @@ def named_tensors(module: nn.Module) -> tuple[Named, Named, Named]:
     return kinds
 
 
-def bind(
-    module: nn.Module,
-    X: torch.Tensor,
-    G: torch.Tensor | None,
-    buffers: torch.Tensor,
-    counts: torch.Tensor,
-    noise: torch.Tensor | None = None,
-) -> None:
+def bind(module: nn.Module, X: torch.Tensor, G: torch.Tensor | None, *rows: torch.Tensor) -> None:
     """Make the module's parameters, their gradients and its buffers views of rows.
 
-    Its random layers draw from the streams on a GPU of the state ``noise``, if it has one.
+    The other ``rows`` are those of buffers and counts, and perhaps a ``noise``: the state of the
+    streams on a GPU from which its random layers then draw.
     """
-    tensors = named_tensors(module)
+    tensors, (buffers, counts, *noise) = named_tensors(module), rows
     for named, row in zip(tensors, (X, buffers, counts), strict=True):
         for name, view in views(named, row).items():
             named[name].data = view
     if G is not None:
         for name, view in views(tensors[0], G).items():
             tensors[0][name].grad = view
-    if noise is not None and noise.numel():
+    if noise and noise[0].numel():
         for layer in module.modules():
             if isinstance(layer, RandomLayer):
-                layer.generator = CardStreams(noise)
+                layer.generator = CardStreams(noise[0])
 
 
 def fill(named: Named, rows: torch.Tensor) -> None:

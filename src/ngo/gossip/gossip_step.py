@@ -9,7 +9,7 @@ function (``coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ngo.common.lazy import Run, Tensor, torch
@@ -232,17 +232,14 @@ class Coupling:
     fast: Callable[..., Tensor | None] | None = None
     #: Whether it needs a matching: in each step, a worker has at most one neighbour.
     matching: bool = False
-    #: ``fast`` by differences, where ``fast`` may take weighted sums of rows.
+    #: ``fast`` by differences, opposite at the ends of an edge bit for bit, where ``fast`` may take
+    #: weighted sums of rows.
     exact: Callable[..., Tensor | None] | None = None
 
     @property
     def weighs(self) -> bool:
         """Whether a pull is added at both ends of an edge, in proportion to the edge's weight."""
         return self.pull is not None and not self.matching
-
-    def by_differences(self) -> Coupling:
-        """The same coupling, with pulls that are opposite at the ends of an edge, bit for bit."""
-        return replace(self, fast=self.exact) if self.exact else self
 
     def step(
         self,

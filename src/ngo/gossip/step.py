@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -129,7 +129,8 @@ class Step:
         also at p = 1, so that their sums go on adding up to 0. The difference of the models before
         and after ``gossip`` has rounding errors of the models, which would add up step by step.
         """
-        exact = self.coupling.by_differences()  # type: ignore[union-attr]  # it has one
+        coupling: Any = self.coupling
+        exact = replace(coupling, fast=coupling.exact or coupling.fast)
         self.network.pull(to, self._pulls(exact, self.gamma), at)
 
     def send_compressed(self, x: Tensor, x_hat: Tensor, theirs: Tensor) -> None:

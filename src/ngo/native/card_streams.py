@@ -44,10 +44,6 @@ class CardStreams:
             part.state = state
         return cls(whole)
 
-    def __getitem__(self, rows: Sequence[int]) -> CardStreams:
-        """Those of some rows."""
-        return CardStreams(self.state, list(rows))
-
     def get_state(self) -> Tensor:
         """A copy of the states."""
         return self.state[self._rows].clone()

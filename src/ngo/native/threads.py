@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import finalize
 
 from ngo.common.lazy import torch
@@ -70,11 +70,8 @@ def check_tensors(
             )
 
 
-class Map(Protocol):
-    """A map."""
-
-    def __call__(self, f: Callable[[int], T], k: int) -> list[T]:
-        """``[f(0), …, f(k − 1)]``."""
+#: A map.
+Map = Callable[[Callable[[int], Any], int], list[Any]]
 
 
 def in_order(f: Callable[[int], T], k: int) -> list[T]:

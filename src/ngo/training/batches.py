@@ -174,9 +174,10 @@ class Batches:
         if self.augment is not None:
             b, workers = indices.shape[1], self.workers
             changes = self.changes
-            if workers is not None:
-                card = isinstance(changes, CardStreams)
-                changes = changes[workers] if card else [changes[i] for i in workers]
+            if workers is not None and isinstance(changes, CardStreams):
+                changes = CardStreams(changes.state, list(workers))
+            elif workers is not None:
+                changes = [changes[i] for i in workers]
             if isinstance(self.augment, Apart):
                 inputs = self.augment.of_workers(inputs, b, changes)
             else:

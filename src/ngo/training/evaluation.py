@@ -146,14 +146,8 @@ def over_workers(name: str, values: Any, *how: str) -> dict[str, float]:
 
 
 def as_columns(rows: list[Evaluation]) -> dict[str, list[Any]]:
-    """Evaluations as columns; without those of virtual time, if the run has none."""
+    """Evaluations as columns, in order; without those of virtual time, if the run has none."""
     names = [f.name for f in fields(Evaluation)]
     if math.isnan(rows[-1].virtual_seconds if rows else math.nan):
         names = [name for name in names if name not in ("virtual_seconds", "joules")]
     return {name: [getattr(row, name) for row in rows] for name in names}
-
-
-def from_columns(columns: dict[str, list[Any]]) -> list[Evaluation]:
-    """The evaluations of ``as_columns``."""
-    rows = zip(*columns.values(), strict=True)
-    return [Evaluation(**dict(zip(columns, values, strict=True))) for values in rows]

@@ -199,7 +199,7 @@ class Training:
         self.resumed = [*state["resumed"], self.step]
         self.width = state.get("width", 1)
         self.cards = list(dict.fromkeys([*state.get("cards", []), *self.cards]))
-        self.rows = evaluation.from_columns(state["rows"])
+        self.rows = [Evaluation(*row) for row in zip(*state["rows"].values(), strict=True)]
         self.more = state.get("more", [{} for _ in self.rows])
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {

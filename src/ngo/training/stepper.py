@@ -252,12 +252,14 @@ class Stepper:
             told = f"method {self._spec.method!r} exchanges by more than gossip and network.mean"
             error = UserError(f"objective: {told}, where workers count equally.")
             network = Undeclared(error, network, "mean", "index", "pull")
+        changed = scheduled(self._spec, t, self.steps)
+        fields = DeclaredFields(replace(self._spec, **changed)) if changed else self._fields
         step = Step(
             t if number is None else number,
             self.steps,
             X,
             G,
-            self._fields_at(t),
+            fields,
             learning_rate(self._fields, min(t, self.steps - 1), self.steps),
             network,
             self._rule,
@@ -289,11 +291,6 @@ class Stepper:
         read = {x for x, of in FIELDS.items() if of.owners in (("topology",), ("partition",))}
         same = {x: value for x, value in spec.values().items() if x not in apart | read}
         return self.t, self.steps, *sorted(same.items())
-
-    def _fields_at(self, t: int) -> DeclaredFields:
-        """The fields of the run in step ``t``, as the method sees them."""
-        changed = scheduled(self._spec, t, self.steps)
-        return DeclaredFields(replace(self._spec, **changed)) if changed else self._fields
 
     def _warn(self, line: str) -> None:
         """Log the first warning of a run, in the process of worker 0."""
