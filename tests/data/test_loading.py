@@ -133,7 +133,7 @@ def coded(b, size=8):
 def test_each_image_is_a_window_of_its_padded_self_flipped_or_not():
     images = coded(400)
     padded = torch.nn.functional.pad(images, [PADDING] * 4)
-    found = crop_flip(images, torch_stream(0, "test"))
+    found = crop_flip.of_workers(images, len(images), [torch_stream(0, "test")])
     windows = padded.unfold(2, 8, 1).unfold(3, 8, 1)[0].permute(1, 2, 0, 3, 4).flatten(0, 1)
     either = torch.stack([windows, windows.flip(3)])  # [2, 81, 2, 8, 8]
     same = (found[:, None, None] == either[None]).flatten(3).all(3)

@@ -70,7 +70,7 @@ def test_each_workers_images_are_changed_from_its_own_stream(digits):
         inputs, targets = batches.all()
         for i in range(3):
             samples = same[i].take(1)[0]
-            changed = augment(digits.train_inputs[samples], each[i])
+            changed = augment.of_workers(digits.train_inputs[samples], len(samples), [each[i]])
             assert torch.equal(inputs[i], digits.normalised(changed))
             assert torch.equal(targets[i], digits.train_targets[samples])
 

@@ -43,10 +43,6 @@ class Apart:
     draw: Callable[[int, Any], Sequence[torch.Tensor]]
     change: Callable[..., torch.Tensor]
 
-    def __call__(self, images: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-        """Change a batch of one worker's images."""
-        return self.of_workers(images, len(images), [generator])
-
     def of_workers(
         self, images: torch.Tensor, b: int, generators: Sequence[torch.Generator] | CardStreams
     ) -> torch.Tensor:

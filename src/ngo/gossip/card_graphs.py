@@ -81,8 +81,8 @@ class CardGraphs:
             self._here = self._drawn("cpu")
             self._counts = self._here.sum((1, 2)).tolist()
         k = t - self._ahead[0]
-        make = partial(weighted, self._here[k], rule)
-        return CardMatrix(self._there[k, None], self._counts[k], make)
+        here = partial(weighted, self._here[k], rule)
+        return CardMatrix(self._there[k, None], self._counts[k], here)
 
     def _drawn(self, device: object) -> Tensor:
         """Whether workers are neighbours, by exchange ``[t, n, n]``."""

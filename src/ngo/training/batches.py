@@ -77,7 +77,7 @@ class Batches:
     #: The sample indices of each worker.
     streams: Sequence[BatchStream]
     #: Changes images, at random from the worker's stream in ``changes``.
-    augment: Augment | None = None
+    augment: Augment | Apart | None = None
     changes: Any = ()  # or the CardStreams of all
     #: Those of each run, where several runs step as one.
     members: Sequence[Batches] = ()

@@ -14,7 +14,6 @@ import torch
 
 from ngo.common.devices import float32_parts, set_float32
 from ngo.native.threads import one_intra_op_thread, quick_switching
-from ngo.training.object_digest import ObjectDigest
 
 #: Held by the one thread that uses the state, which all threads of a process share.
 ALONE = threading.RLock()
@@ -74,11 +73,6 @@ def seed_streams(seed: int) -> None:
     torch.default_generator.manual_seed(seed)  # torch.manual_seed would also seed unused GPUs
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(seed)
-
-
-def streams() -> str:
-    """A digest of the state of the global random streams, for comparison."""
-    return ObjectDigest(stream_states()).text
 
 
 def stream_states() -> dict[str, object]:

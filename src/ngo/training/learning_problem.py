@@ -30,7 +30,8 @@ from ngo.models.model import Model
 from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.evaluation import evaluated_workers
-from ngo.training.global_state import restored_streams, seed_streams, streams
+from ngo.training.global_state import restored_streams, seed_streams, stream_states
+from ngo.training.object_digest import ObjectDigest
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_share, draw, held_out, smallest_share
@@ -311,7 +312,7 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
             population = Population(problem.model, 2, 0, device=inputs.device, backend="loop")
         module, _ = population.modules
         places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
-        before, loss = streams(), f"{task_key}loss"
+        before, loss = ObjectDigest(stream_states()).text, f"{task_key}loss"
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
@@ -324,7 +325,7 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
                 if training:
                     _check_trained(module_key, module, losses)
                     losses.mean().backward()
-        draws = streams() != before
+        draws = ObjectDigest(stream_states()).text != before
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
