@@ -1,5 +1,6 @@
 """Layers of modules that are no chains, by compiled code: outputs and gradients are torch's."""
 
+import random
 from contextlib import nullcontext
 from copy import deepcopy
 
@@ -9,18 +10,40 @@ from own_modules import quick
 from torch import nn
 
 from ngo.engine.operations import operations
+from ngo.engine.population import bind, fill, named_tensors
+from ngo.models.layers import Dropout, channels_last
 from ngo.native import build
 
 pytestmark = pytest.mark.skipif(not build.available(), reason="no compiler")
 
 IMAGES = {"memory_format": torch.channels_last}
+CONVOLUTIONS = nn.Conv2d(3, 5, 3, padding=1), nn.Tanh(), nn.MaxPool2d(2), nn.Conv2d(5, 4, 5)
 CASES = {
+    "chain of linear layers": (
+        nn.Sequential(nn.Flatten(), nn.Linear(70, 33), nn.ReLU(), nn.Linear(33, 20, bias=False)),
+        torch.rand(9, 7, 10),
+    ),
+    "chain of convolutions": (
+        channels_last(nn.Sequential(*CONVOLUTIONS, nn.MaxPool2d(2), nn.Sigmoid())),
+        torch.rand(5, 3, 14, 13).to(**IMAGES),
+    ),
     "linear, few samples": (nn.Linear(784, 512), torch.rand(32, 784)),
     "linear, many positions": (nn.Linear(64, 190), torch.rand(4, 256, 64)),
     "linear, no bias": (nn.Linear(1100, 35, bias=False), torch.rand(131, 1100)),
     "group norm": (nn.GroupNorm(4, 44), 1 + torch.rand(5, 44, 7, 9).to(**IMAGES)),
     "group norm, plain": (nn.GroupNorm(2, 12, affine=False), torch.rand(3, 12, 5, 5).to(**IMAGES)),
 }
+
+
+def in_rows(module):
+    """The module, whose parameters and buffers are views of rows."""
+    kinds = named_tensors(module)
+    rows = [torch.empty(sum(map(torch.numel, each.values()))) for each in kinds]
+    rows[2] = rows[2].long()  # the numbers of batches
+    for named, row in zip(kinds, rows, strict=True):
+        fill(named, row)
+    bind(module, rows[0], None, *rows[1:])
+    return module
 
 
 def passed(module, x, compiled, penalty):
@@ -42,13 +65,13 @@ def passed(module, x, compiled, penalty):
 
 @pytest.mark.parametrize("penalty", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_passes_are_those_of_float64(name, penalty):
+def test_passes_are_those_of_float64(name, penalty, small):
     """Also where gradients have gradients."""
     module, x = CASES[name]
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.uniform_(-1, 1)
-    found = passed(deepcopy(module), x, True, penalty)
+    found = passed(in_rows(deepcopy(module)), x, True, penalty)
     expected = passed(deepcopy(module).double(), x.double(), False, penalty)
     for a, b in zip(found, expected, strict=True):
         assert (a - b).abs().max() <= 1e-4 * b.abs().max()
@@ -67,6 +90,115 @@ def test_other_layers_types_and_transforms_are_torchs():
         assert "forward" not in vars(own)
 
 
+class Parts(nn.Module):
+    """Sequences of random layers, of which one is used twice."""
+
+    def __init__(self, seed):
+        super().__init__()
+        rng, self.stream = random.Random(seed), torch.Generator()
+        self.shape = (rng.choice([1, 3]), 16, 18)
+        width = rng.randint(1, 40)
+        self.images = nn.Sequential(*self.some_images(rng), nn.Flatten(), nn.LazyLinear(width))
+        self.twice = nn.Sequential(*self.some(rng, width, 30), *self.some(rng, 30, width))
+        self.last = nn.Sequential(nn.Sequential(*self.some(rng, width, 9)), *self.some(rng, 9, 3))
+        self(torch.rand(2, *self.shape))
+        for layer in self.modules():
+            if rng.random() < 0.1:
+                layer.requires_grad_(False)
+            if rng.random() < 0.1:
+                layer.register_forward_hook(lambda layer, given, y: 2 * y)
+            if rng.random() < 0.1:
+                layer.register_full_backward_hook(lambda layer, dx, dy: (3 * dx[0],))
+            layer.train(rng.random() < 0.8)
+        channels_last(self)
+
+    def some_images(self, rng):
+        """Layers for images."""
+        conv = nn.Conv2d(self.shape[0], 5, rng.choice([3, 5]), rng.choice([1, 1, 2]), padding=1)
+        then = rng.sample([nn.ReLU(), nn.MaxPool2d(2), nn.BatchNorm2d(5)], 3)[: rng.randint(0, 3)]
+        return [conv, *then, nn.Conv2d(5, 4, 2), rng.choice([nn.Tanh(), nn.Sigmoid()])]
+
+    def some(self, rng, width, out):
+        """Layers for numbers."""
+        others = nn.ReLU(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.Softplus()
+        others += Dropout(self.stream), nn.BatchNorm1d(out), nn.Unflatten(1, (out, 1)), nn.Flatten()
+        layers = nn.Linear(width, out, bias=rng.random() < 0.8), *rng.sample(others, 3)
+        return [*layers, nn.Flatten(), nn.Linear(out, out), rng.choice(others[:4])]
+
+    def forward(self, x):
+        """Some numbers."""
+        self.stream.manual_seed(0)
+        x = self.twice(self.twice(self.images(x)))
+        return self.last(x) + self.last[0][0].weight.square().sum()
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Chains of a few multiplications, too."""
+    monkeypatch.setattr("ngo.engine.operations.LEAST_IN_CHAIN", 0)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_sequences_in_modules_are_those_of_float64(part, small):
+    """Used twice, frozen, with hooks, dropout and buffers, in training and evaluation."""
+    chained = 0
+    for seed in range(part, 80, 4):
+        torch.manual_seed(seed)
+        module = Parts(seed)
+        x, found = torch.rand(random.Random(seed).choice([7, 32]), *module.shape), []
+        for kind, compiled in (
+            (torch.float32, True),
+            (torch.float32, False),
+            (torch.float64, False),
+        ):
+            each = in_rows(deepcopy(module)) if compiled else deepcopy(module).to(kind)
+            given = x.to(kind, copy=True).requires_grad_()
+            for _ in range(2):  # the second time from what is known
+                each.zero_grad()
+                with operations(each) if compiled else nullcontext():
+                    y = each(given)
+                    y.square().sum().backward()
+                chained += "_TakenBackward" in names(y.grad_fn)
+            found.append([y, given.grad, *each.state_dict().values()])
+            found[-1] += [z.grad for z in each.parameters() if z.grad is not None]
+        for a, b, exact in zip(*found, strict=True):
+            most = 1e-4 * exact.abs().max() + 1e-5 + 30 * (b - exact).abs().max()
+            assert (a - exact).abs().max() <= most, seed
+    assert chained > 20
+
+
+def names(node):
+    """Those of a graph's nodes."""
+    seen, new = set(), {node}
+    while new := new - seen - {None}:
+        seen |= new
+        new = {before for each in new for before, _ in each.next_functions}
+    return {type(each).__name__ for each in seen}
+
+
+def test_a_chain_is_read_again_where_its_layers_change(small):
+    """Their number, weights, sizes, hooks and types, and the inputs' shape."""
+    module, x = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)), torch.rand(3, 6)
+    deep = in_rows(nn.ModuleList([module]))
+    changes = {
+        "nothing": lambda: None,
+        "another layer": lambda: module.__setitem__(2, nn.Linear(5, 3)),
+        "another weight": lambda: setattr(module[0], "weight", nn.Parameter(torch.rand(5, 6))),
+        "an activation": lambda: module.__setitem__(1, nn.Tanh()),
+        "an own forward": lambda: setattr(module[1], "forward", torch.sin),
+        "a hook": lambda: module[0].register_forward_hook(lambda layer, given, y: y + 1),
+        "a frozen layer": lambda: module[2].requires_grad_(False),
+        "a layer more": lambda: module.append(nn.Tanh()),
+        "float64": lambda: module.double(),
+    }
+    for change in changes.values():
+        change()
+        given = x.to(module[0].weight.dtype)
+        expected = module(given)
+        with operations(deep):
+            assert torch.allclose(module(given), expected, atol=1e-5)
+
+
 class Net(nn.Module):
     """No chain: a sum of two branches."""
 
@@ -80,17 +212,37 @@ class Net(nn.Module):
         return self.last(self.wide(self.first(x).tanh() + self.second(x)).relu())
 
 
-def test_a_module_that_is_brought_takes_them_in_threads_and_loop(monkeypatch):
-    inputs = torch.rand(60, 4)
+class Split(nn.Module):
+    """Two sequences, with something between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Unflatten(1, (1, 8, 8)), nn.Conv2d(1, 3, 3), nn.ReLU())
+        self.features += nn.Sequential(nn.MaxPool2d(2), nn.Flatten())
+        self.classifier = nn.Sequential(nn.Linear(27, 9), nn.Tanh(), nn.Dropout(), nn.Linear(9, 3))
+
+    def forward(self, x):
+        """Logits."""
+        return self.classifier(self.features(x) - 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "width", "least"), [(Net, 4, "LEAST_PRODUCTS"), (Split, 64, "LEAST_IN_CHAIN")]
+)
+def test_a_module_that_is_brought_takes_them_in_threads_and_loop(module, width, least, monkeypatch):
+    """With the same bytes for any number of threads."""
+    inputs = torch.rand(60, width)
     data = inputs, torch.randint(3, (60,), generator=torch.Generator().manual_seed(0))
 
-    def states():
-        return [quick(Net, data, batch_size=8, backend=name).consensus for name in ways]
+    def states(*ways):
+        runs = [quick(module, data, batch_size=8, **way) for way in ways]
+        return [dict(run.consensus.named_parameters()) for run in runs]
 
-    ways = "loop", "threads", "auto"
-    first, *others = (dict(each.named_parameters()) for each in states())
-    monkeypatch.setattr("ngo.engine.operations.LEAST_PRODUCTS", 2**40)
-    plain = dict(states()[0].named_parameters())
+    monkeypatch.setattr("ngo.engine.operations.LEAST_IN_CHAIN", 0)
+    ways = {"backend": "loop"}, {"backend": "threads"}, {}, {"threads": 2}
+    first, *others = states(*ways)
+    monkeypatch.setattr(f"ngo.engine.operations.{least}", 2**40)
+    (plain,) = states(ways[0])
     for other in others:
         assert all(torch.equal(x, other[name]) for name, x in first.items())
     assert not all(torch.equal(x, plain[name]) for name, x in first.items())

@@ -132,7 +132,8 @@ def backward(
             parameter.grad = None
         with autocast(workers):
             outputs = workers.modules[i](inputs)
-        loss = workers.task.loss(in_float32(outputs), targets).mean()
+        losses = workers.task.loss(in_float32(outputs), targets)
+        loss = losses.mean() if losses.dim() else losses
         loss.backward()
         pieces: list[int] = []
         for parameter, place in places:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any
 
@@ -76,11 +77,38 @@ def _loss(workers: Workers, reader: _Reader) -> str:
     raise _Other
 
 
+def first_layers(
+    leaves: Sequence[nn.Module], shape: Sequence[int], least: int
+) -> tuple[int, list[Layer], tuple[int, ...]] | None:
+    """As many of the first layers of modules as a chain takes by itself: of how many leaves, the
+    layers, and the shape of their output; None where torch is as fast.
+
+    The first one has parameters, and none draws. Where no pooling follows, torch's convolutions are
+    faster; linear layers alone need ``least`` parameters.
+    """
+    for count in range(len(leaves), 0, -1):
+        copies = [copy(leaf) for leaf in leaves[:count]]
+        for each in copies:
+            vars(each).pop("forward", None)
+        try:
+            reader = _Reader(nn.Sequential(*copies), None, shape)
+        except (_Other, ValueError):
+            continue
+        kinds = [LAYERS[layer.kind] for layer in reader.layers]
+        kinds = [kind for kind in kinds if kind != "padding"]
+        pooled = kinds.count("conv_pool_relu") + kinds.count("conv_pool")
+        enough = pooled or sum(map(torch.numel, nn.Sequential(*copies).parameters())) >= least
+        right = len(kinds) + pooled > 1 and kinds.count("convolution") <= pooled
+        right &= kinds[0] not in ("relu", "tanh", "sigmoid") and not reader.normalised
+        return (count, reader.layers, reader.shape) if right and enough else None
+    return None
+
+
 class _Reader:
     """Reads the layers of a module; raises _Other at what is not known."""
 
     def __init__(
-        self, module: nn.Module, generator: torch.Generator, input_shape: Sequence[int]
+        self, module: nn.Module, generator: torch.Generator | None, input_shape: Sequence[int]
     ) -> None:
         self.shape = tuple(input_shape)  # of one sample, after the layers so far
         self.layers: list[Layer] = []

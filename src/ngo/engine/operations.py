@@ -5,21 +5,32 @@ Each is torch's where it can't be taken, or would not be faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from ctypes import byref
 from functools import partial
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
+from torch.func import functional_call
 from torch.nn import functional as F
 
-from ngo.native.threads import call
+from ngo.engine.module_chain import HOOKS, READERS, first_layers
+from ngo.native.layer_chain import lone_chain
+from ngo.native.threads import SIZE, call
 
 #: The least multiplications of a linear layer, and the most inputs.
 LEAST_PRODUCTS, MOST_INPUTS = 2**21, 2**11
 
+#: The same of the linear layers of a chain for a batch.
+LEAST_IN_CHAIN = 2**19
+
 Maybe = torch.Tensor | None
+Leaves = Sequence[nn.Module]
 
 
 @contextmanager
@@ -40,17 +51,19 @@ class _Taken(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, plain: Callable[..., Any], name: str, out: int, sizes: Any, *tensors: Any
+        ctx: Any, plain: Callable[..., Any], name: str, shape: Any, sizes: Any, *tensors: Any
     ) -> torch.Tensor:
-        """The output of ``plain``, ``out`` wide or, if 0, like the input.
+        """The output of ``plain``, of this ``shape`` or, if None, like the input.
 
-        The first of ``sizes`` is that of the memory.
+        The first of ``sizes`` is that of the memory. The parameters of a chain are one after
+        another in memory.
         """
         x, (work, *ctx.sizes) = tensors[0], sizes
-        y = x.new_empty(*x.shape[:-1], out) if out else torch.empty_like(x)
+        y = torch.empty_like(x) if shape is None else x.new_empty(shape)
         ctx.plain, ctx.name, ctx.work = plain, name, torch.empty(work)
         ctx.save_for_backward(*tensors)
-        call(f"ngo_take_{name}", *tensors, y, ctx.work, *ctx.sizes)
+        ctx.given = 2 if name == "chain" else 3
+        call(f"ngo_take_{name}", *tensors[: ctx.given], y, ctx.work, *ctx.sizes)
         return y
 
     @staticmethod
@@ -62,12 +75,16 @@ class _Taken(torch.autograd.Function):
             each = iter(torch.autograd.grad(outputs, asked, grads, create_graph=True))
             found = [next(each) if is_wanted else None for is_wanted in wanted]
         else:
-            pairs = zip(tensors, wanted, strict=True)
-            found = [torch.empty_like(x) if is_wanted else None for x, is_wanted in pairs]
+            found, at = [torch.empty_like(tensors[0]) if wanted[0] else None], 0
+            flat = grads[0].new_empty(sum(x.numel() for x in tensors[1:] if x is not None))
+            for x, is_wanted in zip(tensors[1:], wanted[1:], strict=True):
+                found.append(flat.as_strided(x.shape, x.stride(), at) if is_wanted else None)
+                at += x.numel() if is_wanted else 0
             images = ctx.name == "group_norm"
             layout = torch.channels_last if images else torch.contiguous_format
             grad = grads[0].contiguous(memory_format=layout)
-            call(f"ngo_take_{ctx.name}_backward", *tensors, grad, ctx.work, *found, *ctx.sizes)
+            given = *tensors[: ctx.given], grad, ctx.work, *found[: ctx.given], *ctx.sizes
+            call(f"ngo_take_{ctx.name}_backward", *given)
         return None, None, None, None, *found
 
 
@@ -89,7 +106,8 @@ def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     if b * out * width < LEAST_PRODUCTS or not right or not _fit(x, weight, bias):
         return F.linear(x, weight, bias)
     sizes = (width + out) * min(b, 64), b, width, out
-    return _Taken.apply(F.linear, "linear", out, sizes, x.contiguous(), weight, bias)
+    shape = *x.shape[:-1], out
+    return _Taken.apply(F.linear, "linear", shape, sizes, x.contiguous(), weight, bias)
 
 
 def group_norm(layer: nn.GroupNorm, x: torch.Tensor) -> torch.Tensor:
@@ -105,8 +123,90 @@ def group_norm(layer: nn.GroupNorm, x: torch.Tensor) -> torch.Tensor:
     n, channels, height, width = x.shape
     groups = layer.num_groups
     sizes = 2 * n * groups, n, height * width, channels, groups, float(layer.eps)
-    return _Taken.apply(plain, "group_norm", 0, sizes, x, layer.weight, layer.bias)
+    return _Taken.apply(plain, "group_norm", None, sizes, x, layer.weight, layer.bias)
+
+
+#: By the type of a layer that a chain may take: what decides how.
+LEAVES = {
+    kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
+    for kind in (nn.Conv2d, nn.MaxPool2d, *READERS)
+}
+HOOKED = itemgetter(*HOOKS)
+
+#: Of a sequence, by the number of layers that are left and the shape of their input: the facts of
+#: the layers, those that a chain takes, their weights, and the chain; None if torch takes a layer.
+KNOWN: WeakKeyDictionary[nn.Module, dict[tuple[int, torch.Size], Any]] = WeakKeyDictionary()
+
+
+def sequence(layer: nn.Sequential, x: Any) -> Any:
+    """The output of the layers, of which chains take those that they know."""
+    leaves, known = [*layer], KNOWN.setdefault(layer, {})
+    while leaves:
+        if found := type(x) is torch.Tensor and _found(leaves, x, known):
+            _, taken, weights, chain, shape = found
+            b, plain, at = len(x), partial(_plain, taken), byref(chain)
+            work = call("ngo_chain_workspace", at, b, result=SIZE)
+            how = plain, "chain", (b, *shape), (work, at, b)
+            x = _Taken.apply(*how, x.contiguous(), *weights)
+            del leaves[: len(taken)]
+        else:
+            x = leaves.pop(0)(x)
+    return x
+
+
+def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any, ...] | None:
+    """What ``KNOWN`` has of these layers, brought up to date."""
+    place = len(leaves), x.shape
+    found = known.get(place, ())
+    if found is None or not _fit(x) or torch.nn.modules.module._has_any_global_hook():
+        return None
+    facts = [*takewhile(bool, map(_facts, leaves))]
+    if found[:1] != (facts,):
+        found = _read(leaves[: len(facts)], facts, x)
+        if found or not any(type(leaf) in LEAVES for leaf in leaves[len(facts) :][:1]):
+            known[place] = found  # hooks, for example, may go again
+    return found
+
+
+def _facts(leaf: nn.Module) -> Any:
+    """What decides how a chain takes a layer; None if none does."""
+    own, kind = vars(leaf), type(leaf)
+    forward = own.get("forward")
+    if kind not in LEAVES or any(HOOKED(own)):
+        return None
+    if getattr(forward, "func", forward) is not TAKEN.get(kind):  # the user's own
+        return None
+    weights = [x for x in own["_parameters"].values() if x is not None]
+    if not all(type(x) is nn.Parameter and x.requires_grad for x in weights):
+        return None
+    return leaf, LEAVES[kind](own), [(id(x), x.data_ptr()) for x in weights]
+
+
+def _read(leaves: Leaves, facts: list[Any], x: torch.Tensor) -> tuple[Any, ...] | None:
+    """What ``KNOWN`` has of these layers."""
+    b, shape = len(x), x.shape[1:]
+    if not (shape and b and (found := first_layers(leaves, shape, LEAST_IN_CHAIN // b))):
+        return None
+    count, layers, output_shape = found
+    weights = [weight for leaf in leaves[:count] for weight in leaf.parameters(recurse=False)]
+    ends = [weight.data_ptr() + weight.nbytes for weight in weights]
+    if ends[:-1] != [weight.data_ptr() for weight in weights[1:]]:
+        return None
+    return facts, leaves[:count], weights, lone_chain(layers, shape), output_shape
+
+
+def _plain(leaves: Leaves, x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+    """The output of the layers with these parameters."""
+    rest = iter(weights)
+    for leaf in leaves:
+        named = {name: next(rest) for name, _ in leaf.named_parameters(recurse=False)}
+        x = functional_call(leaf, named, (x,))
+    return x
 
 
 #: By the type of a layer, exactly.
-TAKEN: dict[type, Callable[..., Any]] = {nn.Linear: linear, nn.GroupNorm: group_norm}
+TAKEN: dict[type, Callable[..., Any]] = {
+    nn.Linear: linear,
+    nn.GroupNorm: group_norm,
+    nn.Sequential: sequence,
+}

@@ -110,12 +110,17 @@ static int squashes(const layer *l)
     return l->kind == TANH || l->kind == SIGMOID;
 }
 
+static int is_elementwise(const layer *l)
+{
+    return l->kind == RELU || l->kind == DROPOUT || squashes(l);
+}
+
 /* Whether layer i takes the place of its input: an elementwise one, but after tanh and the like, whose
- * backward pass needs their output. */
+ * backward pass needs their output, and a sigmoid, which hides the signs that ReLU's needs. */
 static int in_place(const layer *layers, size i)
 {
     const layer *l = layers + i;
-    return (l->kind == RELU || l->kind == DROPOUT || squashes(l)) && !(i && squashes(l - 1));
+    return is_elementwise(l) && !(i && (l->kind == SIGMOID ? is_elementwise(l - 1) : squashes(l - 1)));
 }
 
 static size outputs(const layer *l)
@@ -246,7 +251,7 @@ static double forward(const chain *c, const item *it, const space *s)
         const float *weight = it->parameters + l->weight;
         const float *bias = l->bias < 0 ? NULL : it->parameters + l->bias;
         size n = outputs(l) * it->b;
-        if (i && squashes(l - 1) && (l->kind == RELU || l->kind == DROPOUT || squashes(l)))
+        if (is_elementwise(l) && !in_place(c->layers, i))
             memcpy(p.y, x, n * sizeof(float));
         if (is_pooled(l)) {
             ngo_conv_pool_relu(x, weight, bias, p.y, it->gradient ? p.which : NULL,
@@ -272,17 +277,18 @@ static double forward(const chain *c, const item *it, const space *s)
     return loss;
 }
 
-/* Computes the gradient of the parameters, from that of the last layer's output in s->dy. */
-static void backward(const chain *c, const item *it, space *s)
+/* Computes the gradient of the parameters, and with `to_inputs` that of s->inputs in s->dy, from that of the
+ * last layer's output in s->dy. */
+static void backward(const chain *c, const item *it, space *s, int to_inputs)
 {
     size first = 0; /* the first layer with parameters */
-    while (!is_convolution(c->layers + first) && c->layers[first].kind != LINEAR)
+    while (!to_inputs && !is_convolution(c->layers + first) && c->layers[first].kind != LINEAR)
         first++;
     for (size i = c->count - 1; i >= first; i--) {
         const layer *l = c->layers + i;
         const float *x = i ? s->places[i - 1].y : s->inputs, *y = s->places[i].y;
         float *gradient = c->then ? s->gradient : it->gradient;
-        float *dx = i > first ? s->dx : NULL, *dw = gradient + l->weight;
+        float *dx = to_inputs || i > first ? s->dx : NULL, *dw = gradient + l->weight;
         float *db = l->bias < 0 ? NULL : gradient + l->bias;
         size n = outputs(l) * it->b, from = it->parameters - c->X;
         if (l->kind == RELU) {
@@ -366,6 +372,33 @@ void ngo_chain(const chain *c, const item *items, size n, double *losses, size *
         }
         losses[k] = loss;
         if (it->gradient && correct[k] >= 0)
-            backward(c, it, &s);
+            backward(c, it, &s, 0);
     }
+}
+
+/* The passes of a chain without noise as an operation of operations.py: y [b, outputs] from x [b, features];
+ * and the gradients, of which dx may be NULL. `work` is that of ngo_chain_workspace, kept between them. */
+void ngo_take_chain(const float *x, const float *parameters, float *y, float *work, const chain *c, size b)
+{
+    place places[c->count];
+    space s = {.places = places};
+    item it = {parameters, work, x, NULL, NULL, NULL, b}; /* a gradient is wanted */
+    lay_out(c, b, work, &s);
+    gather(&it, x, NULL, c->features, c->features, s.inputs);
+    forward(c, &it, &s);
+    transpose(places[c->count - 1].y, y, outputs(c->layers + c->count - 1), b);
+}
+
+void ngo_take_chain_backward(const float *x, const float *parameters, const float *dy, float *work, float *dx,
+                             float *gradient, const chain *c, size b)
+{
+    place places[c->count];
+    space s = {.places = places};
+    item it = {parameters, gradient, x, NULL, NULL, NULL, b};
+    size width = outputs(c->layers + c->count - 1);
+    lay_out(c, b, work, &s);
+    gather(&it, dy, NULL, width, width, s.dy);
+    backward(c, &it, &s, dx != NULL);
+    if (dx)
+        transpose(s.dy, dx, c->features, b);
 }

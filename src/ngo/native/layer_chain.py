@@ -239,6 +239,14 @@ class Chain:
         return losses, correct
 
 
+def lone_chain(layers: Sequence[Layer], input_shape: Sequence[int]) -> _Chain:
+    """A chain of layers that draw nothing, without a loss, for ``ngo_take_chain``."""
+    array, features = (Layer * len(layers))(*layers), math.prod(input_shape)
+    chain = _Chain(ctypes.addressof(array), len(layers), 0, features, features)
+    chain.kept = array
+    return chain
+
+
 def _pieces(chunks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """The chunks, divided."""
     return [piece for chunk in chunks for piece in chunk.split(PIECE)]

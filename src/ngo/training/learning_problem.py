@@ -393,7 +393,7 @@ def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor
             values = torch.as_tensor(values, dtype=torch.float64)
     number = isinstance(values, Tensor) and values.is_floating_point()
     if number and values.numel() == 1 and (b == 1 or not each):
-        return values.reshape(())
+        return values.reshape(()) if values.dim() else values
     if number and values.shape in ((b,), (b, 1)):
         return values.reshape(b)
     allowed = f"{'' if each else 'one number, a mean, or '}one for each, [{b}]"
