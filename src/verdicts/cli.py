@@ -165,9 +165,11 @@ def _init(given: argparse.Namespace) -> int:
     out = given.out or given.table.with_name("claims.yaml")
     if out.exists():
         raise UserError(f"out: {str(out)!r} is there; name another file with --out.")
-    content = printable(draft(given.table, out), keep="\n")
-    write_together(out.parent, {out.name: content}, [given.table])
+    content, unknown = draft(given.table, out)
+    write_together(out.parent, {out.name: printable(content, keep="\n")}, [given.table])
     print(f"{out}: change it, then: verdicts check {out} --tables {given.table.parent}")
+    if unknown:
+        print(printable(f"{out}: {unknown}"))
     return 0
 
 

@@ -19,7 +19,7 @@ from verdicts.lazy import pd, special
 from verdicts.registry import UserError
 from verdicts.report import Result
 from verdicts.run_values import highest_is_best
-from verdicts.scores import ALIKE, Scores, Side, are_left_out, mean_over, sides, unlike
+from verdicts.scores import Scores, Side, are_left_out, differences, mean_over, sides
 from verdicts.statistics import ABSENT, ALPHA, FEWEST, ROUNDING, alike
 from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import holm
@@ -147,7 +147,7 @@ def compare(
             each.append(f"{are_left_out(lacking)}: a run to compare with is missing")
         each += [f"runs differ in {', '.join(side.mixed)}"] * bool(side.mixed)
         left_out += [f"{side.name.removeprefix(f'{by} ')}: {text}" for text in each]
-    left_out += [text for field in ALIKE for text in unlike(field, found)]
+    left_out += differences(value, found)
     frame, more = _ranked(dict(zip(methods, found, strict=True)), -1.0 if lowest else 1.0)
     frame = frame.rename(columns={"method": "method" if by in COLUMNS else by})
     return Comparison(frame, metric, lowest, (*left_out, *more))

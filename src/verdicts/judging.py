@@ -228,7 +228,7 @@ def seed_numbers(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tab
 
 def pilot(table: Path) -> tuple[str, float, float]:
     """The first claim on a table (``draft``): what it says, its seeds' spread, and its margin."""
-    content = yaml.safe_load(draft(table, Path("claims.yaml")))
+    content = yaml.safe_load(draft(table, Path("claims.yaml"))[0])
     claims = claims_of(content, Path())
     ((id, claim),) = claims.claims.items()
     try:

@@ -23,7 +23,7 @@ from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, plain_unit, rea
 from verdicts.registry import UserError, check, one_of
 from verdicts.report import Result, Section, as_strings, markdown_page, page_texts, write_page
 from verdicts.run_values import per_run
-from verdicts.scores import are_left_out
+from verdicts.scores import Side, are_left_out, unlike
 from verdicts.statistics import ABSENT, ALPHA, FEWEST, alike, exceeds, judgement, samples
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, Count
 from verdicts.statistics.multiverse import share_interval
@@ -245,13 +245,14 @@ def reproduce(
         one_of("by", name, keys)
     numbers = _numbers(_told_apart("printed", numbers, keys), keys, unit)
     runs = _told_apart("measured", _runs(measured, keys, value, settings), keys, "setting", "seed")
-    told = [*_in_one_unit(numbers, runs, keys)]
+    told, cell = [*_in_one_unit(numbers, runs, keys)], [*keys, "setting"]
+    ends = runs.assign(cell=runs.groupby(cell).ngroup(), diverged=runs["value"] == math.inf)
+    told += [text.capitalize() for text in unlike("step", [Side("", ends, ends)])]
     runs["why"] = f"no {value}"
     of_gaps = (gaps[0], text_of(gaps[1])) if gaps else None
     if of_gaps:
         numbers, runs = _with_gaps(numbers, runs, keys, *of_gaps)
     runs["finite"] = runs["value"].where(np.isfinite(runs["value"]))
-    cell = [*keys, "setting"]
     groups = runs.groupby(cell, sort=False)
     ours = groups["finite"].agg(ours="mean", sd="std", finite="count")
     ours = ours.assign(seeds=groups["value"].count()).join(left_out(runs, cell)).reset_index()
@@ -281,7 +282,8 @@ def _runs(measured: Any, keys: Sequence[str], value: str, settings: Sequence[str
     if settings or "setting" not in table:
         table["setting"] = [in_words(row) for row in table[[*settings]].to_dict("records")]
     table["unit"] = table["unit"].map(text_of) if "unit" in table else ""
-    return per_run(table, value, math.inf)[[*keys, "setting", "seed", "value", "unit"]]
+    kept = [*keys, "setting", "seed", "value", "unit", *(["step"] if "step" in table else [])]
+    return per_run(table, value, math.inf)[kept]
 
 
 def in_words(setting: Mapping[Any, object]) -> str:
@@ -359,8 +361,23 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
             factor, words = (100.0, "percent") if up else (0.01, "shares of 1")
             runs.loc[finite, "value"] = ours = ours * factor
             yield f"Printed numbers are in {words}: measured ones are taken × {factor:g}"
-        is_on = pd.concat([theirs, ours]).between(0, end).all()
+        if not (is_on := pd.concat([theirs, ours]).between(0, end).all()) and end > 0:
+            yield f"Not all numbers in {unit or 'these units'} are 0 to {end:g}: no end is assumed"
         numbers.loc[rows.index, "scale"] = end if is_on else np.nan
+    _check_each_unit(numbers[other == ""], runs[ours_in == ""], keys)
+
+
+def _check_each_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> None:
+    """Raise a UserError for a run that is about a hundredth of what is printed, or a hundred times
+    that: a share beside percent.
+    """
+    both = runs.merge(numbers, on=keys, suffixes=("", "_printed"))
+    low, high = np.sort(both[["value", "value_printed"]].to_numpy(float), axis=1).T
+    is_far = (low > 0) & (low <= 1) & (high > 1.5) & (np.abs(high / low - 100) < 25)
+    for row in both[is_far].head(1).to_dict("records"):
+        told = f"{in_words({key: row[key] for key in keys})}: {row['value_printed']:g} is printed"
+        why = "one may be in percent. Say the units in a column 'unit' of both"
+        raise UserError(f"unit: {told}, and {row['value']:g} measured: {why}.")
 
 
 def _with_gaps(

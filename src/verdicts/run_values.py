@@ -96,9 +96,11 @@ SHARE = "share of 1"
 
 #: Names of metrics whose best values are high, and low: whole names, in lower case, but for what
 #: ``PART`` takes away. Of any other name one has to ask (``rounds_to_accuracy``, ``fid_score``).
-HIGH = ("accuracy", "acc", "score", "return", "reward", "f1", "auc")
+#: Those of ``ON_A_SCALE`` end at 1, or at 100 in percent.
+ON_A_SCALE = ("accuracy", "acc", "f1", "auc")
+HIGH = (*ON_A_SCALE, "score", "return", "reward")
 LOW = ("loss", "error", "perplexity", "nll", "mse", "rmse", "mae")
-PART = re.compile(r"^((test|val|validation|eval|train|workers|holdout)[-_/ ])*|_mean$")
+PART = r"^((test|val|validation|eval|train|workers|holdout)[-_/ ])*|_mean$|[\s_]*[([]?%[)\]]?$"
 
 #: The words for the ends, and what a diverged run then counts for.
 ENDS = {"highest": -math.inf, "lowest": math.inf}
@@ -191,8 +193,10 @@ def per_run(metrics: pd.DataFrame, value: Value, worst: float | None = None) -> 
         need(metrics, [column], "value: ")
         last, numbers = metrics.assign(run=metrics.index.astype(str)), metrics[column]
         entry, _ = parsed(value if isinstance(value, Mapping) else {"last": column})
-    numbers = as_numbers(numbers, said(value))
-    return last.assign(value=with_diverged(numbers, last, worst or entry.worst, value))
+    numbers = with_diverged(as_numbers(numbers, said(value)), last, worst or entry.worst, value)
+    if worst is None:
+        _check_possible(numbers, entry.worst, value)
+    return last.assign(value=numbers)
 
 
 def with_diverged(
@@ -212,6 +216,24 @@ def with_diverged(
     raise UserError(f"value: {told}; say it: {dict(given, best='lowest')}.")
 
 
+def _check_possible(values: pd.Series, worst: float | None, value: Value) -> None:
+    """Raise a UserError for an infinite value at the good end, and for an impossible accuracy."""
+    is_wrong = values == -(worst or math.nan)
+    if is_on_a_scale(value):
+        is_wrong |= ~values.between(0, 100) & (values.abs() < math.inf)
+    for wrong in values[is_wrong].head(1):
+        told = f"of a run that diverged, it is {worst:g}, or there is true in a column 'diverged'"
+        raise TableError(f"{said(value)}: {wrong:g} cannot be; {told}.")
+
+
+def is_on_a_scale(value: Value) -> bool:
+    """Whether a value is of a column whose whole name is in ``ON_A_SCALE``; not that of workers,
+    which has any score of a user's.
+    """
+    column = column_of(value) or ""
+    return _whole_name(column) in ON_A_SCALE and not column.startswith("workers")
+
+
 def worst_of(column: str) -> float | None:
     """The value of a diverged run in a column: that of the registered value of its name.
 
@@ -224,12 +246,12 @@ def worst_of(column: str) -> float | None:
 
 
 def _whole_name(column: str) -> str:
-    return PART.sub("", column.strip().lower())
+    return re.sub(PART, "", column.strip().lower())
 
 
 def as_numbers(values: pd.Series, key: str) -> pd.Series:
     """A column as floats; a TableError, under ``key``, for times and for text that is no number."""
-    if values.dtype.kind in "mM":  # durations, dates
+    if values.dtype.kind in "mMc":  # durations, dates, complex numbers
         raise TableError(f"{key}: it has {values.dtype}, not numbers.")
     try:
         return values.astype(float)

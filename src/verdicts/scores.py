@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from verdicts import run_values
 from verdicts.lazy import pd
 from verdicts.registry import UserError, one_of
 from verdicts.run_values import Value, as_numbers, final, highest_is_best, marked, per_run, said
@@ -45,7 +46,7 @@ class Side:
     absent: tuple[Any, ...] = ()
     #: Whether the table has seeds; else each run has one of its own.
     seeded: bool = True
-    #: The columns of text in which its runs differ.
+    #: The columns in which its runs differ: of text, or without seeds what names them.
     mixed: tuple[str, ...] = ()
 
     @property
@@ -96,7 +97,7 @@ class Scores:
             told += unlike("step", [side])
             mixed = ", ".join(side.mixed) if not side.seeded else ""
             told += [f"runs{side.whose} differ in {mixed}"] * bool(mixed)
-        return [*told, *unlike("unit", self.sides)]
+        return [*told, *unlike("unit", self.sides), *mixed_scales(value, self.sides)]
 
     def left_out(
         self, value: Value | None, *, logs: bool = False, seeds: pd.Index | None = None
@@ -188,6 +189,24 @@ def unlike(field: str, found: Sequence[Side]) -> list[str]:
     return [f"runs {ALIKE[field]}: {each}"] * bool(each)
 
 
+def differences(value: Value, found: Sequence[Side]) -> list[str]:
+    """In what the runs of all sides are not alike, as ``Scores.told`` says it of one side."""
+    return [*unlike("step", found), *unlike("unit", found), *mixed_scales(value, found)]
+
+
+def mixed_scales(value: Value | None, found: Sequence[Side]) -> list[str]:
+    """Whether an accuracy may be a share of 1 in some runs, and in percent in others."""
+    if value is None or not found or not run_values.is_on_a_scale(value):
+        return []
+    values = pd.concat([side.runs["value"] for side in found])
+    parts = values[values.between(0, 1, "right")], values[values.between(1.5, 100)]
+    if not all(map(len, parts)):
+        return []
+    few, most = (f"{len(of)} of {len(values)} runs" for of in parts)
+    ends = f"at most {parts[0].max():g} in {few}, and {parts[1].min():g} or more in {most}"
+    return [f"{said(value)} is {ends}: shares of 1 beside percent?"]
+
+
 def _first(seeds: set[Any], reasons: Reasons) -> Reasons:
     """Each reason with those of the ``seeds`` of which it is the first; without a seed, none."""
     for which, why in reasons if seeds else ():
@@ -233,17 +252,29 @@ def sides(
     if paired or over:
         need(rows, ["seed"])
     rows = marked(rows, value)
-    found = []
-    for where in wheres:
-        chosen = selected(rows, where)
-        found.append(_side(described(where), best(chosen) if best else chosen, value, over))
+    found, parts = [], [selected(rows, where) for where in wheres]
+    named = [] if "seed" in rows else _keys_of_rows(parts)
+    for where, chosen in zip(wheres, parts, strict=True):
+        side = _side(described(where), best(chosen) if best else chosen, value, over)
+        found.append(replace(side, mixed=(*side.mixed, *named)))
     keyed = [side for side in found if not _without_key(side.values)] or found[:1]
     cells = list(dict.fromkeys(cell for side in keyed for cell in side.values.columns))
     return [_on_cells(side, cells) for side in found]
 
 
+def _keys_of_rows(parts: Sequence[pd.DataFrame]) -> list[str]:
+    """The columns, such as epoch, that name the rows of all parts, and with the same values."""
+    least, *others = sorted(parts, key=len)
+    names = least.columns.drop("run", errors="ignore") if others and len(least) > 1 else ()
+    return [x for x in names if least[x].is_unique
+            and all(of[x].is_unique and least[x].isin(of[x]).all() for of in others)]  # fmt: skip
+
+
 def _side(name: str, rows: pd.DataFrame, value: Value, over: Sequence[str]) -> Side:
     if not (seeded := "seed" in rows):
+        times = rows.value_counts(dropna=False)
+        if len(times) > 2 and (often := times.min()) == times.max() > 1:
+            raise UserError(f"each row of {name or 'it'} is there {often} times; keep one of each.")
         rows = rows.assign(seed=pd.factorize(rows.get("run", rows.index))[0])
     complete(rows, ["seed"])
     need(rows, over, "over: ")

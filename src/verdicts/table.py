@@ -97,11 +97,13 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def of_frame(frame: pd.DataFrame, name: str = "table") -> pd.DataFrame:
-    """A DataFrame as ``read_table`` gives the table in a file; its index does not count.
+    """A DataFrame as ``read_table`` gives the table in a file; an index with names is columns.
 
     Raises a UserError, which calls it ``name``, for two columns of one name, and like
     ``with_roles``.
     """
+    index = [name for name in frame.index.names if name is not None and name not in frame]
+    frame = frame.reset_index(index) if index else frame
     table = frame.reset_index(drop=True).set_axis([str(column) for column in frame], axis=1)
     check_columns(map(str, table), name)
     for column, values in table.items():
@@ -323,11 +325,12 @@ def read_numbers(values: pd.Series) -> tuple[pd.Series, pd.Series]:
 
 
 def numbers_or_text(values: pd.Series) -> pd.Series:
-    """A column of texts as numbers, if all are numbers or missing; else as it is."""
+    """A column of texts as numbers, if all are numbers or missing; else without outer spaces."""
     if not values.dropna().map(lambda value: isinstance(value, str)).all():
         return values
-    numbers, wrong = read_numbers(values.str.strip())
-    return numbers if wrong.empty and numbers.notna().any() else values
+    texts = values.str.strip()
+    numbers, wrong = read_numbers(texts)
+    return numbers if wrong.empty and numbers.notna().any() else texts.mask(texts == "")
 
 
 def check_finite(texts: pd.Series, key: str) -> None:

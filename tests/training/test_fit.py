@@ -273,6 +273,7 @@ def test_losses_as_means_or_per_sample_and_scores_in_the_columns_of_accuracy():
     each = quick(Parts(3, 3), (DATA[0],) * 2, loss=loss, score=error)
     found = error(each.consensus(DATA[0]), DATA[0]).mean().item()
     assert each.metrics["consensus_accuracy"].iloc[-1] == pytest.approx(found, rel=1e-5)
+    assert "accuracy -1.5 (workers -1.5, the worst -1.5)" in repr(quick(score=lambda *_: -1.5))
     right = quick(score=lambda outputs, targets: outputs.argmax(1) == targets)
     expected = quick().metrics["workers_accuracy_mean"]
     assert right.metrics["workers_accuracy_mean"].tolist() == pytest.approx(expected.tolist())

@@ -224,6 +224,26 @@ def test_units_are_converted_where_they_are_stated_and_else_asked_for():
     assert reproduce(runs((2, 2, 2, 2), 0.1), printed((1.0, 1.5, 1.2, 0.9))).frame["seeds"].all()
 
 
+def test_one_number_in_another_unit_and_other_ends_are_told():
+    for row, value in ((1, 0.703), (10, 72.1)):  # of method a, of method b
+        rows = runs().astype({"value": float})
+        rows.loc[row, "value"] = value
+        given = printed() if value < 1 else printed((70.0, 0.72, 50.0, 50.5))
+        for unit in ("", "%"):
+            refused("printed, and .* measured: one may be in percent", reproduce, rows, given,
+                    unit=unit)  # fmt: skip
+        reproduce(rows.assign(unit="%"), given, unit="%")  # they are said to be
+    rows = runs().assign(run=lambda t: t.index.astype(str), step=100)
+    told = "Runs end at different steps: 90 to 100"
+    assert told not in str(reproduce(rows, printed()))
+    rows.loc[3, "step"] = 90
+    assert told in str(reproduce(rows, printed()))
+    told = "Not all numbers in % are 0 to 100"
+    assert told not in str(reproduce(runs(), printed(), unit="%"))
+    rows.loc[3, "value"] = -1.0
+    assert told in str(reproduce(rows, printed(), unit="%"))
+
+
 @cases("unit", "pct", "Percentage", "per cent", "AUC (%)")
 def test_percent_has_several_names(unit):
     shares = runs().assign(value=lambda rows: rows["value"] / 100)

@@ -170,6 +170,37 @@ def test_other_ends_units_and_tasks_of_runs_are_told(tmp_path):
     assert "task" not in judged(tmp_path, rows).reason
 
 
+def test_shares_beside_percent_are_told_of_accuracies(tmp_path):
+    rows = scores(A[:4], B[:4]).assign(seed=[*range(4)] * 2)
+    rows.loc[1, "score"] /= 100
+    told = "acc is at most 0.692 in 1 of 8 runs, and 70.1 or more in 7 of 8 runs: shares of 1 be"
+    found = rows.rename(columns={"score": "acc"})
+    assert told in str(compare(found, metric="acc"))
+    sides = {"of": {"method": "B"}, "minus": {"method": "A"}, "value": "acc"}
+    assert told in str(verdicts.judge(found, **sides, above=0))
+    for other, least in (("loss", 0.001), ("acc", 2.0)):
+        found = rows.drop(columns="score").assign(**{other: rows["score"].clip(least)})
+        assert "beside percent" not in str(compare(found, metric=other))
+
+
+def test_rows_that_a_column_names_on_both_sides_are_not_taken_for_runs_unsaid(tmp_path):
+    rows = scores(A[:4], B[:4]).assign(epoch=[*range(4)] * 2)
+    assert "A: runs differ in epoch.\nB: runs differ in epoch." in str(compare(rows))
+    assert "runs of method B differ in epoch" in judged(tmp_path, rows).reason
+    for other in (rows.assign(seed=rows["epoch"]), rows.assign(epoch=range(8))):
+        assert "epoch" not in judged(tmp_path, other).reason
+
+
+def test_runs_that_are_all_there_twice_are_not_twice_as_many(tmp_path):
+    once = scores(A[1:], B)
+    twice = pd.concat([once, once])
+    with pytest.raises(verdicts.UserError, match="each row of method A is there 2 times; keep one"):
+        compare(twice)
+    assert "is there 2 times" in judged(tmp_path, twice).reason
+    for rows in (twice[1:-1], twice.round(-1), twice.assign(run=range(len(twice)))):
+        assert "times" not in judged(tmp_path, rows).reason
+
+
 def test_an_interval_of_another_level_says_so(tmp_path):
     seeds = scores(A[:4], B[:4]).assign(seed=[*range(4)] * 2)
     near = judged(tmp_path, seeds.assign(score=seeds["score"] % 1 / 10), more=", margin: 1")

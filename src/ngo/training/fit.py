@@ -166,7 +166,8 @@ class Fit(Result):
         if self._score == "accuracy":
             names = ["consensus_accuracy", *(f"workers_accuracy_{x}" for x in ("mean", "min"))]
             mean_model, mean, worst = last[names]
-            of += f", accuracy {mean_model:.1%} (workers {mean:.1%}, the worst {worst:.1%})"
+            how = ".1%" if 0 <= worst <= mean <= 1 >= mean_model >= 0 else ".4g"  # a user's score
+            of += f", accuracy {mean_model:{how}} (workers {mean:{how}}, the worst {worst:{how}})"
         of += f", V {last['V']:.3g}, {last['bytes_sent'] / 1e6:,.4g} MB sent"
         of += ", diverged" * bool(last["diverged"])
         return f"Fit({self.spec.id}: {self.spec.workers} workers, {of})"

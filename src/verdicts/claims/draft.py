@@ -23,8 +23,9 @@ RESERVED = ("run", "seed", "step", "diverged", "started")
 METHODS, MOST_VALUES = ("method", "algorithm", "algo", "model", "optimizer", "agent", "name"), 50
 
 
-def draft(path: Path, out: Path) -> str:
-    """The content of a claims file ``out`` on the table at ``path``: its two best methods differ.
+def draft(path: Path, out: Path) -> tuple[str, str]:
+    """The content of a claims file ``out`` on the table at ``path``: its two best methods differ;
+    and what to change in it if a low value is better, where its name does not say so.
 
     The method is a column of text with few values, of a known name if there is one; the value is
     the first number whose name says which end is best, or else the last. Raises a UserError if the
@@ -59,7 +60,12 @@ def draft(path: Path, out: Path) -> str:
     told = {"file": file, "columns": listed, "command": command, "says": says, "over": more}
     told |= {"table": _plain(path.stem), "end": end, "margin": f"{margin:g}"}
     told |= {"relation": "below" if lowest else "above", **{k: _plain(v) for k, v in sides}}
-    return Template(FIRST.read_text(encoding="utf-8")).substitute(told)
+    content = Template(FIRST.read_text(encoding="utf-8")).substitute(told)
+    if worst_of(value) is not None:
+        return content, ""
+    line = 1 + content[: content.index("\n    above: ")].count("\n")
+    unknown = f"whether a high or a low {value!r} is better is not known; if a low one is, line"
+    return content, f"{unknown} {line} takes the two lowest, and line {line + 1} is 'below: 0'"
 
 
 def _plain(value: object) -> str:

@@ -47,6 +47,17 @@ def test_the_file_is_judged_as_it_stands(tmp_path, rows, says, estimate):
     assert row.estimate == pytest.approx(estimate, abs=0.4)
 
 
+def test_an_unknown_direction_is_told_with_the_lines_to_change(tmp_path, capsys):
+    drafted(tmp_path, table())
+    assert "not known" not in capsys.readouterr().out
+    (tmp_path / "claims.yaml").unlink()
+    drafted(tmp_path, table().rename(columns={"accuracy": "fid"}))
+    told = "a high or a low 'fid' is better is not known; if a low one is, line 9 takes the two"
+    assert f"{told} lowest, and line 10 is 'below: 0'" in capsys.readouterr().out
+    sides, direction = (tmp_path / "claims.yaml").read_text().splitlines()[8:10]
+    assert ("minus: {method: A}" in sides, direction[:12]) == (True, "    above: 0")
+
+
 def test_a_file_that_is_there_stays(tmp_path, capsys):
     drafted(tmp_path, table())
     before = (tmp_path / "claims.yaml").read_bytes()

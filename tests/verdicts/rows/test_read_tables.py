@@ -59,6 +59,16 @@ def test_line_ends_do_not_matter_and_no_column_is_an_index(tmp_path):
     assert list(tables.read_table(tmp_path / "a.parquet")["seed"]) == [3, 1, 7]
 
 
+def test_texts_have_no_outer_spaces_and_an_index_with_names_is_columns(tmp_path):
+    table = as_csv(tmp_path, "method,score\nA ,1\n A,2\n  ,3\n")
+    assert table["method"].fillna("-").tolist() == ["A", "A", "-"]
+    plain = pd.DataFrame({"method": [*"AAABBB"], "seed": [0, 1, 2] * 2, "score": range(6)})
+    for index in ("seed", ["method", "seed"]):
+        found = tables.of_frame(plain.set_index(index))
+        assert found[plain.columns].equals(plain)
+    assert list(tables.of_frame(plain.set_index("seed", drop=False))) == list(plain)
+
+
 @cases(
     "text, said",
     ("a,b,c\n1,2,3,\n1,2,3,\n", "a.csv: the header has 3 fields, and row 1 has 4."),

@@ -73,9 +73,25 @@ def test_a_diverged_run_has_the_worst_value_of_its_column(column, worst):
     ("test_loss", math.inf), ("val-loss", math.inf), ("errors@1", None),
     ("Accuracy", -math.inf), ("mean_reward2", None), ("workers_accuracy_mean", -math.inf),
     ("rounds_to_accuracy", None), ("fid_score", None), ("neg_log_loss", None),
+    ("Test accuracy (%)", -math.inf), ("error_%", math.inf), ("% of time", None),
 )  # fmt: skip
 def test_the_worst_is_known_by_whole_names(column, worst):
     assert worst_of(column) == worst
+
+
+@cases(
+    "column, value, worst",
+    ("accuracy", INF, "-inf"), ("test_loss", -INF, "inf"), ("val_acc", -1.0, "-inf"),
+    ("f1", 100.5, "-inf"),
+)  # fmt: skip
+def test_what_cannot_be_counts_neither_for_nor_against_a_side(column, value, worst):
+    rows = pd.DataFrame({"seed": [0, 1], column: [0.5, value]})
+    told = f"^{column}: {value:g} cannot be; .* it is {worst}, or .*'diverged'"
+    refused(told, per_run, rows, column)
+    lost = rows.assign(diverged=[False, True])
+    assert per_run(lost, column)["value"].tolist() == [0.5, float(worst)]
+    for other in ("reward", "accuracy_gain", "workers_accuracy_mean"):  # of any score
+        assert per_run(pd.DataFrame({"seed": [0], other: -2.0}), other)["value"].item() == -2
 
 
 def test_two_runs_or_rows_of_a_seed_are_refused_and_told_apart():
