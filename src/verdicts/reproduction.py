@@ -351,11 +351,10 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
         up = unsaid and 0 < most <= 1 and last <= 100 and times > OTHER_UNIT
         down = unsaid and last <= 1 < most <= 100 and times < 1 / OTHER_UNIT
         unlike = (up and last > 1 and end != 100) or (down and math.isnan(end))
-        mixed = end == 100 and theirs[rows["unit"] == ""].abs().max() <= 1 < last
-        if (unlike or mixed) and not other[rows.index].any():
+        if unlike and not other[rows.index].any():
             ends_of = (of for side in (theirs, ours) for of in (side.min(), side.max()))
             sides = "printed ones are {:g} to {:g}, measured ones {:g} to {:g}".format(*ends_of)
-            why = "one side may be in percent. Say the unit of the printed ones: %, share, other"
+            why = "one may be in percent. Say the unit of the printed ones: %, share, other"
             raise UserError(f"unit: of the values, {sides}: {why} (column 'unit', or --unit).")
         if (up and end == 100) or (down and end == 1):
             factor, words = (100.0, "percent") if up else (0.01, "shares of 1")
@@ -364,7 +363,7 @@ def _in_one_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> 
         if not (is_on := pd.concat([theirs, ours]).between(0, end).all()) and end > 0:
             yield f"Not all numbers in {unit or 'these units'} are 0 to {end:g}: no end is assumed"
         numbers.loc[rows.index, "scale"] = end if is_on else np.nan
-    _check_each_unit(numbers[other == ""], runs[ours_in == ""], keys)
+    _check_each_unit(numbers[other == ""], runs[ours_in.isin(["", *SCALES])], keys)
 
 
 def _check_each_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str]) -> None:
@@ -372,6 +371,7 @@ def _check_each_unit(numbers: pd.DataFrame, runs: pd.DataFrame, keys: list[str])
     that: a share beside percent.
     """
     both = runs.merge(numbers, on=keys, suffixes=("", "_printed"))
+    both = both[(both["unit"] == "") | (both["unit_printed"] == "")]
     low, high = np.sort(both[["value", "value_printed"]].to_numpy(float), axis=1).T
     is_far = (low > 0) & (low <= 1) & (high > 1.5) & (np.abs(high / low - 100) < 25)
     for row in both[is_far].head(1).to_dict("records"):

@@ -211,7 +211,7 @@ def test_runs_without_a_value_and_seeds_that_a_gap_lacks_are_told():
 def test_units_are_converted_where_they_are_stated_and_else_asked_for():
     shares = runs().assign(value=lambda rows: rows["value"] / 100)
     for rows, given in ((shares, printed()), (runs(), printed((0.7, 0.72, 0.5, 0.505)))):
-        refused("one side may be in percent", reproduce, rows, given)
+        refused("one may be in percent", reproduce, rows, given)
         assert reproduce(rows, given, unit="nats").answer()[0] == NOT_REPRODUCED
     texts = printed(("70.0%", "72.0", "50.0", "50.5"))
     for found in (reproduce(shares, texts), reproduce(shares, printed(unit="%"))):
@@ -265,7 +265,7 @@ def test_each_number_keeps_its_own_unit():
         (shares, (70.0, 72.0, 50, 50.5), "share"),
         (shares, ("70%", "0.72", "50%", "0.505"), ""),
     ):
-        refused("one side may be in percent", reproduce, rows, printed(values), unit=unit)
+        refused("one may be in percent", reproduce, rows, printed(values), unit=unit)
 
 
 def test_what_runs_call_their_unit_agrees_with_what_is_printed():
