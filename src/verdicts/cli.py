@@ -168,8 +168,7 @@ def _init(given: argparse.Namespace) -> int:
     content, unknown = draft(given.table, out)
     write_together(out.parent, {out.name: printable(content, keep="\n")}, [given.table])
     print(f"{out}: change it, then: verdicts check {out} --tables {given.table.parent}")
-    if unknown:
-        print(printable(f"{out}: {unknown}"))
+    print(end=printable(unknown, keep="\n"))
     return 0
 
 

@@ -166,7 +166,7 @@ def _of_arrays(data: Arrays, by: str, metric: str, over: list[str]) -> pd.DataFr
     over[:] = over or ["task"]
     parts = []
     for name, values in data.items():
-        array = np.asarray(values, dtype=float)
+        array = np.asarray(values)
         if array.ndim not in (1, 2):
             raise UserError(f"data: {name!r} has {array.ndim} axes, not [seeds] or [seeds, tasks].")
         seeds, tasks = np.indices(np.atleast_2d(array.T).T.shape).reshape(2, -1)

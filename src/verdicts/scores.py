@@ -97,7 +97,7 @@ class Scores:
             told += unlike("step", [side])
             mixed = ", ".join(side.mixed) if not side.seeded else ""
             told += [f"runs{side.whose} differ in {mixed}"] * bool(mixed)
-        return [*told, *unlike("unit", self.sides), *mixed_scales(value, self.sides)]
+        return [*told, *differences(value, self.sides, [*ALIKE][1:])]
 
     def left_out(
         self, value: Value | None, *, logs: bool = False, seeds: pd.Index | None = None
@@ -174,6 +174,8 @@ class Scores:
 
 #: Of what runs that are compared should have the same.
 ALIKE = {"step": "end at different steps", "unit": "have different units"}
+NAMED = ("dataset", "task", "split")  # they may differ within each side, in the same way
+ALIKE |= {name: f"are of different {name}s" for name in NAMED}
 
 
 def unlike(field: str, found: Sequence[Side]) -> list[str]:
@@ -184,27 +186,27 @@ def unlike(field: str, found: Sequence[Side]) -> list[str]:
     whole = runs[~runs["diverged"].astype(bool) & runs[field].notna()]
     several = whole.groupby(CELL)[field].nunique().loc[lambda of: of > 1].index[:1]
     of_sides = whole[whole[CELL].isin(several)].groupby("side", sort=False)[field]
+    if field in NAMED and len({frozenset(of) for _, of in of_sides}) == 1:
+        return []
     ends = [(name, dict.fromkeys(map(str, (min(of), max(of))))) for name, of in of_sides]
     each = ", ".join(f"{name} {' to '.join(of)}".strip() for name, of in ends)
     return [f"runs {ALIKE[field]}: {each}"] * bool(each)
 
 
-def differences(value: Value, found: Sequence[Side]) -> list[str]:
-    """In what the runs of all sides are not alike, as ``Scores.told`` says it of one side."""
-    return [*unlike("step", found), *unlike("unit", found), *mixed_scales(value, found)]
-
-
-def mixed_scales(value: Value | None, found: Sequence[Side]) -> list[str]:
-    """Whether an accuracy may be a share of 1 in some runs, and in percent in others."""
+def differences(value: Value | None, found: Sequence[Side], of: Iterable[str] = ALIKE) -> list[str]:
+    """In which of the fields ``of`` the runs of all sides are not alike; and whether an accuracy
+    may be a share of 1 in some, and in percent in others.
+    """
+    told = [text for field in of for text in unlike(field, found)]
     if value is None or not found or not run_values.is_on_a_scale(value):
-        return []
+        return told
     values = pd.concat([side.runs["value"] for side in found])
     parts = values[values.between(0, 1, "right")], values[values.between(1.5, 100)]
-    if not all(map(len, parts)):
-        return []
-    few, most = (f"{len(of)} of {len(values)} runs" for of in parts)
-    ends = f"at most {parts[0].max():g} in {few}, and {parts[1].min():g} or more in {most}"
-    return [f"{said(value)} is {ends}: shares of 1 beside percent?"]
+    if all(map(len, parts)):
+        few, most = (f"{len(part)} of {len(values)} runs" for part in parts)
+        ends = f"at most {parts[0].max():g} in {few}, and {parts[1].min():g} or more in {most}"
+        told.append(f"{said(value)} is {ends}: perhaps shares of 1 beside percent")
+    return told
 
 
 def _first(seeds: set[Any], reasons: Reasons) -> Reasons:
@@ -253,10 +255,11 @@ def sides(
         need(rows, ["seed"])
     rows = marked(rows, value)
     found, parts = [], [selected(rows, where) for where in wheres]
-    named = [] if "seed" in rows else _keys_of_rows(parts)
+    keys = [] if "seed" in rows else _keys_of_rows(parts)
     for where, chosen in zip(wheres, parts, strict=True):
         side = _side(described(where), best(chosen) if best else chosen, value, over)
-        found.append(replace(side, mixed=(*side.mixed, *named)))
+        runs = side.runs.drop(columns=[*ALIKE.keys() & named], errors="ignore")  # asked for
+        found.append(replace(side, runs=runs, mixed=(*side.mixed, *keys)))
     keyed = [side for side in found if not _without_key(side.values)] or found[:1]
     cells = list(dict.fromkeys(cell for side in keyed for cell in side.values.columns))
     return [_on_cells(side, cells) for side in found]
@@ -314,7 +317,7 @@ def compared(found: Sequence[Side], *, log: bool = False, test: str = "") -> Sco
 def noted(runs: pd.DataFrame, left_out: pd.Series | bool = False) -> pd.DataFrame:
     """What a side keeps of its runs, with which of them a quantity leaves out."""
     lost = runs["diverged"].astype(bool) if "diverged" in runs else False
-    kept = [name for name in ("seed", "run", "value", CELL, "step", "unit") if name in runs]
+    kept = [name for name in ("seed", "run", "value", CELL, *ALIKE) if name in runs]
     return runs[kept].assign(diverged=lost, left_out=left_out)
 
 

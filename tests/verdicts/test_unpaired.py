@@ -162,6 +162,15 @@ def test_other_ends_units_and_tasks_of_runs_are_told(tmp_path):
     told = "runs have different units: method "
     assert f"{told}A ms, method B ms to s" in str(compare(rows))
     assert f"{told}B ms to s, method A ms" in judged(tmp_path, rows).reason
+    for field in ("dataset", "task", "split"):  # beside what needs no word, such as the optimizer
+        rows = scores(A[:4], B[:4]).assign(seed=[*range(4)] * 2, optimizer=[*"ssssaaaa"])
+        told = f"runs are of different {field}s: method "
+        rows[field] = [*"xxxxyyyy"]
+        assert f"{told}A x, method B y." in str(compare(rows))
+        assert f"{told}B y, method A x" in judged(tmp_path, rows).reason
+        assert told not in str(compare(rows, by=field))
+        tasks = rows.assign(seed=[0, 0, 1, 1] * 2, **{field: [*"xyxyxyxy"]})
+        assert told not in str(compare(tasks, over=field))
     rows = scores(A[:4], B[:4]).assign(task=["x", "y"] * 4, host=[*"abcdefgh"])
     assert "A: runs differ in task.\nB: runs differ in task." in str(compare(rows))
     assert "runs of method B differ in task" in judged(tmp_path, rows).reason
@@ -173,7 +182,7 @@ def test_other_ends_units_and_tasks_of_runs_are_told(tmp_path):
 def test_shares_beside_percent_are_told_of_accuracies(tmp_path):
     rows = scores(A[:4], B[:4]).assign(seed=[*range(4)] * 2)
     rows.loc[1, "score"] /= 100
-    told = "acc is at most 0.692 in 1 of 8 runs, and 70.1 or more in 7 of 8 runs: shares of 1 be"
+    told = "acc is at most 0.692 in 1 of 8 runs, and 70.1 or more in 7 of 8 runs: perhaps share"
     found = rows.rename(columns={"score": "acc"})
     assert told in str(compare(found, metric="acc"))
     sides = {"of": {"method": "B"}, "minus": {"method": "A"}, "value": "acc"}
@@ -213,3 +222,11 @@ def test_folds_are_to_be_called_seeds():
     rows = scores(A[:4], B[:4]).assign(fold=[*range(4)] * 2)
     with pytest.raises(verdicts.UserError, match="Did you mean 'fold'"):
         compare(rows)
+
+
+def test_arrays_of_texts_are_numbers_or_no_numbers():
+    texts = {"A": ["0.5", "0.6", "0.7"], "B": ["0.6", "0.8", "0.9"]}
+    numbers = {name: [*map(float, of)] for name, of in texts.items()}
+    assert str(compare(texts)) == str(compare(numbers))
+    with pytest.raises(verdicts.UserError, match="score: '50%' is not a number"):
+        compare(texts | {"A": ["50%", "60%", "70%"]})

@@ -63,9 +63,8 @@ def draft(path: Path, out: Path) -> tuple[str, str]:
     content = Template(FIRST.read_text(encoding="utf-8")).substitute(told)
     if worst_of(value) is not None:
         return content, ""
-    line = 1 + content[: content.index("\n    above: ")].count("\n")
-    unknown = f"whether a high or a low {value!r} is better is not known; if a low one is, line"
-    return content, f"{unknown} {line} takes the two lowest, and line {line + 1} is 'below: 0'"
+    unknown = f"whether a high or a low {value!r} is better is not known; if a low one is, line 9"
+    return content, f"{out}: {unknown} takes the two lowest, and line 10 is 'below: 0'\n"
 
 
 def _plain(value: object) -> str:
