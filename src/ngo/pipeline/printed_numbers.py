@@ -57,7 +57,8 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
     """The tables that ``verdicts.reproduction`` compares.
 
     A cell is where a number is printed: ``table`` and the keys of its row. Claims on one number
-    differ in their *setting*; so do the values among which a quantity chooses the best.
+    differ in their *setting*; so do the values among which a quantity chooses the best. A cell is
+    apart if all of its claims that were run are marked, such as circular.
     """
     printed: dict[tuple, dict[str, Any]] = {}
     measured: list[pd.DataFrame] = []
@@ -70,17 +71,21 @@ def printed_and_measured(claims: ClaimsFile, tables: Tables) -> tuple[pd.DataFra
             row["value"] = text = source["row"][source["column"]]
             row["rounding"] = row["rounding"] or printed_number(text).rounding
             unit = row["unit"] or {"points": "%"}.get(claim.unit, claim.unit)
-            row |= {"unit": unit, "apart": row["apart"] or claim.mark_reason}
+            row |= {"unit": unit, "apart": (mark := row["apart"] or claim.mark_reason), "run": []}
             row = printed.setdefault(tuple(keys.items()), row)
             try:
                 for setting, values in _settings(claim, where, claims, tables):
                     name = in_words({**differs, **setting})
                     ours = values.rename("value").rename_axis("seed").reset_index()
                     measured.append(ours.assign(**keys, setting=name))
+                row["run"].append(mark)
             except UserError as error:
                 row["note"] = str(error)
     if not measured:
         raise UserError(f"runs: there are none of a printed number: {row['note']}")
+    for row in printed.values():
+        if marks := row.pop("run"):
+            row |= {"note": "", "apart": marks[0] if all(marks) else ""}
     numbers, numeric = pd.DataFrame([*printed.values()]), ["value", "rounding", "sd", "se", "seeds"]
     numbers[numeric] = numbers[numeric].apply(pd.to_numeric)
     return numbers.sort_values(keys_of(numbers), ignore_index=True), pd.concat(measured)
