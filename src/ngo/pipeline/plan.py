@@ -138,7 +138,8 @@ class Plan:
         paper, entries = self.paper.name, self.figures.values()
         made = [entry for entry in entries if all(map(self._of, entry.reads.values()))]
         shown = {*self.figures, *self.universes}
-        shown |= {table for entry in entries for table in entry.reads.values()}
+        for read in (read for entry in entries for read in entry.reads.values()):
+            shown |= {*fnmatch.filter(self.training, read)}
         book = paths.notebook_of(paper, "experiment")
         artefacts = {entry.name: entry for entry in sorted(made, key=lambda entry: entry.place)}
         for name in self.training:

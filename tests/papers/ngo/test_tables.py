@@ -35,9 +35,9 @@ def test_the_table_is_saved_with_all_rows(tmp_path):
 
 
 def test_the_table_shows_both_models_and_both_losses(tmp_path):
-    rows = cell("ring", "gossip", [0.3, 0.4, 0.5], model="mnist_vae")
-    rows += cell("ring", "ngo", [0.5, 0.6, 0.7], model="mnist_vae")
-    more = cell("ring", "ngo", [0.8, 0.9, 0.85], model="mnist_vae_20")
+    rows = cell("ring", "gossip", [0.3, 0.4, 0.5], model="mnist_vae", lr=0.1)
+    rows += cell("ring", "ngo", [0.5, 0.6, 0.7], model="mnist_vae", lr=0.1)
+    more = cell("ring", "ngo", [0.8, 0.9, 0.85], model="mnist_vae_20", lr=0.1)
     runs = {"metrics": pd.DataFrame(rows), "codes": pd.DataFrame(more)}
     (printed,) = made("tableS2", tmp_path, **runs, reference=TABLE_S2).tables
     shown = printed.set_index(["Model", "Measure", "Method"])
@@ -49,6 +49,10 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
     caption = (tmp_path / "tables/tableS2.md").read_text().partition("\n")[0]
     assert caption.startswith("Table S2.")
     assert caption.endswith(f"Tier {tmp_path.name}; data: MNIST; 3 seeds.")
+    assert "η" not in printed
+    runs["codes"] = pd.concat([runs["codes"], runs["codes"].assign(lr=0.2)])
+    (printed,) = made("tableS2", tmp_path, **runs, reference=TABLE_S2).tables
+    assert printed.loc[printed["Model"] == "mnist_vae_20", "η"].unique().tolist() == ["0.1", "0.2"]
 
 
 def test_the_table_shows_hitting_times_and_runs_that_never_get_there(tmp_path):
