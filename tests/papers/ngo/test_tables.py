@@ -38,7 +38,8 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
     rows = cell("ring", "gossip", [0.3, 0.4, 0.5], model="mnist_vae", lr=0.1)
     rows += cell("ring", "ngo", [0.5, 0.6, 0.7], model="mnist_vae", lr=0.1)
     more = cell("ring", "ngo", [0.8, 0.9, 0.85], model="mnist_vae_20", lr=0.1)
-    runs = {"metrics": pd.DataFrame(rows), "codes": pd.DataFrame(more)}
+    codes = pd.DataFrame(more)
+    runs = {"metrics": pd.DataFrame(rows), "codes": {"tableS2_codes": codes}}
     (printed,) = made("tableS2", tmp_path, **runs, reference=TABLE_S2).tables
     shown = printed.set_index(["Model", "Measure", "Method"])
     test, training = printed["Measure"].unique()
@@ -50,7 +51,7 @@ def test_the_table_shows_both_models_and_both_losses(tmp_path):
     assert caption.startswith("Table S2.")
     assert caption.endswith(f"Tier {tmp_path.name}; data: MNIST; 3 seeds.")
     assert "η" not in printed
-    runs["codes"] = pd.concat([runs["codes"], runs["codes"].assign(lr=0.2)])
+    runs["codes"] |= {"tableS2_codes_likeliest": codes.assign(lr=0.2)}
     (printed,) = made("tableS2", tmp_path, **runs, reference=TABLE_S2).tables
     assert printed.loc[printed["Model"] == "mnist_vae_20", "η"].unique().tolist() == ["0.1", "0.2"]
 
