@@ -20,8 +20,8 @@ claims:
     unit: points, cells: {"{method}": {for_each: {method: [a, b]}, method: "{method}",
     paper: {file: table.csv, column: value, where: {method: "{method}"}}}}}
   otherwise:
-    {place: Table 1, says: by runs that there are not, kind: number, from: absent, quantity: level, unit: points,
-    where: {method: c}, paper: {file: table.csv, column: value, where: {method: c}}}
+    {place: Table 1, says: by runs that there are not, kind: number, from: absent, quantity: level,
+    unit: points, where: {method: c}, paper: {file: table.csv, column: value, where: {method: c}}}
   best:
     {place: Table 1, says: at the best rate, kind: number, from: tuned, quantity: best_contrast,
     with: {terms: [{weight: 1}], choose: [lr]}, unit: points, circular: fitted, where: {method: c},

@@ -191,13 +191,11 @@ class Plan:
 
         Claims may compare with any of the published numbers, so their table reads all of them.
         """
-        entry = self.artefacts[name]
-        files: dict[str, str | list[str]] = {
-            parameter: [paths.tidy_table(self.tier, tidy) for tidy in self.tables(name)]
-            if ANY in table
-            else paths.tidy_table(self.tier, self._of(table)[0])
-            for parameter, table in entry.reads.items()
-        }
+        entry, files = self.artefacts[name], {}
+        for parameter, read in entry.reads.items():
+            tables = self.tables(name) if read == ANY else self._of(read)
+            every = [paths.tidy_table(self.tier, table) for table in tables]
+            files[parameter] = every if ANY in read else every[0]
         if entry.reference:
             files["reference"] = paths.published_numbers(self.paper.name, entry.reference)
         if "claims" in entry.asks:
