@@ -68,7 +68,7 @@ class RandomTable:
         """Missing rows and cells, and infinite ones."""
         table = table[self.draw.random(len(table)) > self.draw.choice([0, 0.08])].copy()
         worst = WORST[self.metric]
-        for hole, share in ((np.nan, 0.05), (worst, 0.03), (-worst, 0.005)):
+        for hole, share in ((np.nan, 0.05), (worst, 0.03), (np.nan, 0.005)):
             which = self.draw.random(len(table)) < share * self.draw.integers(0, 2)
             table.loc[which, self.metric] = hole
         return table
