@@ -97,7 +97,8 @@ class Scores:
             told += unlike("step", [side])
             mixed = ", ".join(side.mixed) if not side.seeded else ""
             told += [f"runs{side.whose} differ in {mixed}"] * bool(mixed)
-        return [*told, *differences(value, self.sides, [*ALIKE][1:])]
+        between = [field for field in ALIKE if field != "step"]  # which is told of each side
+        return [*told, *differences(value, self.sides, between)]
 
     def left_out(
         self, value: Value | None, *, logs: bool = False, seeds: pd.Index | None = None
@@ -172,9 +173,11 @@ class Scores:
         yield self._lost, "there is no number"
 
 
+#: What may differ within each side, in the same way.
+NAMED = ("dataset", "task", "split")
+
 #: Of what runs that are compared should have the same.
 ALIKE = {"step": "end at different steps", "unit": "have different units"}
-NAMED = ("dataset", "task", "split")  # they may differ within each side, in the same way
 ALIKE |= {name: f"are of different {name}s" for name in NAMED}
 
 
