@@ -78,6 +78,22 @@ def resnet20() -> nn.Module:
     return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+class TutorialNet(nn.Module):
+    """LeNet for CIFAR-10 with a forward pass of its own, as in torch's tutorial."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(3, 6, 5), nn.Conv2d(6, 16, 5)
+        self.fc1, self.fc2, self.fc3 = nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Logits."""
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        x = F.relu(self.fc1(torch.flatten(x, 1)))
+        return self.fc3(F.relu(self.fc2(x)))
+
+
 def lenet_tanh() -> nn.Module:
     """LeNet for 28 × 28 with padding and tanh."""
     images = nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5)
@@ -98,6 +114,7 @@ CHARACTERS = partial(Transformer, 64, 32, width=64, layers=2, heads=4)
 MODELS = {
     "MNIST's CNN": (partial(plain_model, "mnist_cnn"), (1, 28, 28), 32, 0.13, None),
     "LeNet": (partial(plain_model, "cifar10_cnn"), (3, 32, 32), 32, 0.22, None),
+    "LeNet, own forward": (TutorialNet, (3, 32, 32), 32, 0.22, None),
     "MLP": (MLP, (1, 28, 28), 32, 0.5, None),
     "own VAE": (OwnVAE, (1, 28, 28), 32, 0.6, elbo),
     "LeNet, padding, tanh": (lenet_tanh, (1, 28, 28), 32, 0.45, None),

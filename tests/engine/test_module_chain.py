@@ -7,13 +7,15 @@ import pytest
 import torch
 from conftest import apart, batch
 from torch import nn
+from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 
 from ngo.common.registries import MODELS, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.engine.backends import Stacked
-from ngo.engine.module_chain import find_chain
+from ngo.engine.module_chain import KNOWN, find_chain
 from ngo.engine.population import Population
+from ngo.engine.straight_forward import straight_layers
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer
 from ngo.models.model import Model
 from ngo.native import build
@@ -188,6 +190,110 @@ def tied(first, second):
     return nn.Sequential(first, nn.ReLU(), second)
 
 
+class Straight(nn.Module):
+    """The layers of a CNN."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 3, 3, padding=1), nn.Conv2d(3, 4, 3)
+        self.pool, self.drop = nn.MaxPool2d(2, 2), Dropout(generator)
+        self.hidden = nn.ModuleList([nn.Linear(4, 5), nn.Linear(5, 6)])
+        self.kept = 1.0
+
+
+class Functions(Straight):
+    def forward(self, x):
+        x = self.pool(F.relu(self.conv1(x)))
+        x = F.max_pool2d(torch.nn.functional.relu(self.conv2(x), inplace=True), 2)
+        x = self.drop(torch.flatten(x, 1))
+        for i, layer in enumerate(self.hidden):
+            x = layer(x) if i == len(self.hidden) - 1 else torch.tanh(layer(x))
+        return F.log_softmax(x, dim=1)
+
+
+class Views(Straight):
+    def forward(self, x):
+        b = x.size(0)
+        x = F.relu(F.max_pool2d(self.conv1(x.reshape(-1, 1, 9, 9)), kernel_size=2))
+        x = self.drop(F.max_pool2d(self.conv2(x), (2, 2)).relu().view(x.shape[0], -1))
+        return self.hidden[1](self.hidden[0](x.view(b, 4)).sigmoid()).view(-1, 6)
+
+
+class Inner(Straight):
+    def forward(self, x):
+        x = F.relu(self.conv2(F.relu(F.max_pool2d(self.conv1(x), 2))))
+        return self.hidden[1](F.relu(self.hidden[0](F.max_pool2d(x, 2).flatten(1))))
+
+
+class Outer(nn.Module):
+    def __init__(self, generator):
+        super().__init__()
+        self.body, self.head = Inner(generator), nn.Sequential(nn.ReLU(), nn.Linear(6, 3))
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+class Nothings(Inner):
+    """With layers that do nothing."""
+
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.conv2 = nn.Sequential(nn.Dropout2d(0), self.conv2, nn.Identity())
+
+
+@pytest.mark.parametrize("kind", [Functions, Views, Outer, Nothings])
+def test_forward_passes_of_layers_in_a_row_are_chains(kind):
+    model = Model(kind, (1, 9, 9), "classification")
+    population = Population(model, 2, seed=0, backend="compiled", threads=1)
+    inputs = torch.randn(2, 7, 1, 9, 9, generator=torch_stream(0, "test"))
+    check(population, model, Stacked(inputs, torch.arange(14).reshape(2, 7) % 3))
+
+
+def other_forward(forward):
+    """A function that makes a module with this forward pass."""
+    return type("Other", (Straight,), {"forward": forward})
+
+
+def relu(x):
+    return F.relu(x) if random.random() < 0.5 else x
+
+
+def kept(self, x):
+    self.kept = 0.9 * self.kept
+    return self.conv1(x).flatten(1)
+
+
+def overlapping(self, x):
+    """Both layers have the same input."""
+    self.conv1(x)
+    return self.pool(x).flatten(1)
+
+
+#: Of forward passes that are not the same at each call, or not of layers in a row.
+FORWARDS = {
+    "training": lambda self, x: self.conv1(x if self.training else 2 * x).flatten(1),
+    "what it keeps": kept,
+    "a number of its own": lambda self, x: F.max_pool2d(self.conv1(x), self.kept).flatten(1),
+    "other functions": lambda self, x: relu(self.conv1(x)).flatten(1),
+    "dropout from a global stream": lambda self, x: F.dropout(self.conv1(x)).flatten(1),
+    "a residual": lambda self, x: (x + self.conv1(x)).flatten(1),
+    "an output that is not used": overlapping,
+    "several inputs": lambda self, x, scale=1: self.conv1(x).flatten(1),
+    "a comprehension": lambda self, x: torch.cat([self.conv1(y) for y in [x]]).flatten(1),
+    "a view over samples": lambda self, x: self.conv1(x).view(3, -1),
+    "a flat batch": lambda self, x: self.conv1(x).flatten(),
+    "outputs that are two": lambda self, x: (self.conv1(x), x),
+}
+
+
+@pytest.mark.parametrize("name", FORWARDS)
+def test_other_forward_passes_are_no_chains(name):
+    model = Model(other_forward(FORWARDS[name]), (1, 9, 9), "classification")
+    assert Population(model, 2, seed=0).chain is None
+    assert straight_layers(model.build(torch.Generator()), KNOWN) is None or name == "a flat batch"
+
+
 OTHERS = {
     "hooks": changed(lambda m: m[0].register_forward_hook(lambda *_: None)),
     "frozen parameters": changed(lambda m: m[0].bias.requires_grad_(False)),
@@ -202,6 +308,7 @@ OTHERS = {
     "another stream": lambda g: nn.Sequential(nn.Linear(6, 6), Dropout(torch.Generator())),
     "layers after a softmax": lambda g: nn.Sequential(nn.LogSoftmax(1), nn.Linear(6, 6)),
     "softmax over the batch": lambda g: nn.Sequential(nn.Linear(6, 6), nn.LogSoftmax(0)),
+    "dropout from a global stream": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)),
     "no parameters": lambda g: nn.Flatten(),
     "an inner autoencoder": lambda g: nn.Sequential(VAE(nn.Linear(6, 4), nn.Linear(2, 6), 2, g)),
 }

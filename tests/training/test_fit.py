@@ -14,7 +14,19 @@ import pytest
 import torch
 from cases import cases, refused
 from conftest import REPOSITORY
-from own_modules import DATA, Stochastic, blobs, equal, linear, metrics, quick, row, stop_at, told
+from own_modules import (
+    DATA,
+    Stochastic,
+    blobs,
+    equal,
+    linear,
+    metrics,
+    prepared,
+    quick,
+    row,
+    stop_at,
+    told,
+)
 from runs import CONVEX, trained
 from torch import nn
 from torch.nn import functional as F
@@ -24,6 +36,8 @@ import ngo
 from ngo.common import plugins
 from ngo.common.registries import METHODS, MODELS, TOPOLOGIES
 from ngo.common.seeding import torch_stream
+from ngo.engine.population import Population
+from ngo.native.build import march
 from ngo.training.fit import fit
 from ngo.training.spec_checks import resolve
 
@@ -277,6 +291,57 @@ def test_losses_as_means_or_per_sample_and_scores_in_the_columns_of_accuracy():
     right = quick(score=lambda outputs, targets: outputs.argmax(1) == targets)
     expected = quick().metrics["workers_accuracy_mean"]
     assert right.metrics["workers_accuracy_mean"].tolist() == pytest.approx(expected.tolist())
+
+
+def test_torchs_other_losses_as_they_are_take_the_way_of_the_default():
+    """The negative log-likelihood does only after a log-softmax."""
+    for layers, losses, train in (
+        ([nn.Linear(3, 4), nn.LogSoftmax(1)], (F.nll_loss, nn.NLLLoss()), DATA),
+        ([nn.Linear(3, 3)], (F.mse_loss, nn.MSELoss()), (DATA[0],) * 2),
+    ):
+        runs = [quick(nn.Sequential(*layers), train, loss=loss) for loss in (None, *losses)]
+        for other in runs:
+            assert torch.equal(row(runs[0].consensus), row(other.consensus))
+    run = quick(loss=F.nll_loss)
+    expected = F.nll_loss(run.consensus(DATA[0]), DATA[1]).item()
+    assert run.metrics["consensus_loss"].iloc[-1] == pytest.approx(expected, rel=1e-5)
+
+
+class Viewing(nn.Module):
+    """``call`` makes rows of the outputs of a convolution."""
+
+    def __init__(self, call):
+        super().__init__()
+        self.conv, self.linear, self.call = nn.Conv2d(2, 3, 3), nn.Linear(12, 4), call
+
+    def forward(self, x):
+        return self.linear(self.call(F.relu(self.conv(x))))
+
+
+class Straight(Viewing):
+    def forward(self, x):
+        return self.linear(F.relu(self.conv(x)).view(-1, 12))
+
+
+class Indirect(Viewing):
+    def forward(self, x):
+        return self.linear(F.relu(self.conv(x)).view(len(x), 12))
+
+
+def test_modules_may_view_outputs_of_convolutions():
+    """Which has no view where its channels come last, as convolutions are fastest."""
+    images = torch.randn(48, 2, 4, 4, generator=torch_stream(0, "test"))
+    made = {kind: partial(kind, nn.Flatten()) for kind in (Viewing, Straight, Indirect)}
+    runs = {kind: quick(make, (images, DATA[1])) for kind, make in made.items()}
+    wanted = row(runs[Viewing].consensus)
+    for kind in (Straight, Indirect):
+        model, _, task = prepared(made[kind](), (images, DATA[1]))
+        is_chain = Population(model, 2, seed=0, task=task).chain is not None
+        assert is_chain == (kind is Straight and march() != "none")
+        assert row(runs[kind].consensus).allclose(wanted, rtol=1e-4, atol=1e-6)
+    by_loop = quick(made[Straight], (images, DATA[1]), backend="loop")
+    assert row(by_loop.consensus).allclose(wanted, rtol=1e-4, atol=1e-6)
+    assert type(runs[Straight].models[0].conv) is nn.Conv2d
 
 
 def test_tokens_and_sequences_of_targets():

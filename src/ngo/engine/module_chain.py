@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, draw
+from ngo.engine.straight_forward import straight_layers
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
@@ -130,11 +131,12 @@ class _Reader:
         _require(total and not self._starts)  # no parameter, or one that no layer has
 
     def _read(self, module: nn.Module) -> None:
-        leaves: list[Any] = list(_leaves(module))
+        found: Iterator[Any] = _leaves(module)
+        leaves = [leaf for leaf in found if type(leaf) not in NOTHING or vars(leaf).get("p")]
         while leaves:
             _require(not self.normalised)
             leaf = leaves.pop(0)
-            if type(leaf) is nn.Conv2d:
+            if type(leaf) in (nn.Conv2d, ViewedConv2d):
                 pools = [k for k, layer in enumerate(leaves[:2]) if _is_pool(layer)]
                 kinds = [type(layer) for layer in leaves[:2]]
                 if pools and (pools[0] == 0 or kinds[0] in INCREASING):
@@ -173,6 +175,7 @@ class _Reader:
         p, other = (k // 2, k // 2) if given == "same" else (0, 0) if given == "valid" else given
         _require(k == width and p == other and layer.padding_mode == "zeros" and layer.groups == 1)
         _require(layer.stride == layer.dilation == (1, 1))
+        _require(layer.weight.is_contiguous(memory_format=torch.channels_last))
         _require(len(self.shape) == 3 and self.shape[0] == layer.in_channels)
         sides, pool = [side + 2 * int(p) for side in self.shape[1:]], kind != "convolution"
         _require(min(sides) >= k + pool)  # at least one window
@@ -227,14 +230,24 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
     nn.LogSoftmax: _Reader._log_softmax,
 }
 
+#: Layers that do nothing; dropout, if it drops none.
+NOTHING = nn.Identity, nn.Dropout, nn.Dropout2d
+
+#: The layers of a chain, by their types.
+KNOWN = {nn.Conv2d, ViewedConv2d, nn.MaxPool2d, *NOTHING, *READERS}
+
 
 def _leaves(module: nn.Module) -> Iterator[nn.Module]:
-    """The layers of nested sequences, in order."""
+    """The layers of nested sequences, and of modules that call them in a row, in order."""
     if type(module) is nn.Sequential:
         for layer in module:
             yield from _leaves(layer)
-    else:
+    elif type(module) in KNOWN:
         yield module
+    else:
+        layers = straight_layers(module, KNOWN)
+        _require(layers)
+        yield from layers or ()
 
 
 def _is_pool(layer: nn.Module) -> bool:

@@ -22,9 +22,17 @@ from torch.func import vmap
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import Batches, Named, Scores, tf32
-from ngo.engine.module_chain import find_chain
+from ngo.engine.module_chain import KNOWN, find_chain
+from ngo.engine.straight_forward import straight_layers
 from ngo.gossip.consensus_dynamics import weighed_mean
-from ngo.models.layers import RandomLayer, called, channels_last, owned, replayed
+from ngo.models.layers import (
+    RandomLayer,
+    ViewedConv2d,
+    called,
+    channels_last,
+    owned,
+    replayed,
+)
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
 from ngo.native.card_streams import CardStreams
@@ -140,6 +148,23 @@ def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     return by_name
 
 
+def laid_out(module: nn.Module) -> nn.Module:
+    """The module, with its convolutions in the layout that is the fastest one it allows.
+
+    Where the code of a module has views, outputs of convolutions are contiguous: as torch's are,
+    or, in a chain, which has its own, by a copy.
+    """
+    kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
+    codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
+    if any("view" in code.co_names for code in codes if code):
+        if straight_layers(module, KNOWN) is None:
+            return module
+        for layer in module.modules():
+            if type(layer) is nn.Conv2d:
+                layer.__class__ = ViewedConv2d
+    return channels_last(module)
+
+
 class Population:
     """The workers of one run.
 
@@ -192,7 +217,7 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
-                return channels_last(entry.build(generator)).to(device).train()
+                return laid_out(entry.build(generator)).to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         self._named = named_tensors(self._consensus)

@@ -57,6 +57,14 @@ class ConvPoolReLU2d(nn.Conv2d):
         )
 
 
+class ViewedConv2d(nn.Conv2d):
+    """Conv2d with contiguous outputs, which have views, though its kernels' channels are last."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The output of Conv2d."""
+        return super().forward(x).contiguous()
+
+
 def convolved(layer: nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
     """The layer's convolution; in training on a GPU by patches.
 

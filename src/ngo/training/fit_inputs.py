@@ -27,7 +27,9 @@ from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
 from ngo.data.partition import Rule, checked_parts, parts_digest, sorted_parts
 from ngo.engine.backends import Named
+from ngo.engine.module_chain import KNOWN
 from ngo.engine.population import tensors
+from ngo.engine.straight_forward import straight_layers
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
@@ -65,8 +67,10 @@ def inputs_of(
     if by_workers(test):
         test, sizes = _joined("test", test)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
-    name, task = task_of(data, loss, score)
     copied = template(module, fields["seed"])
+    if is_plain(loss, nn.functional.nll_loss, nn.NLLLoss) and _ends_in_log_softmax(copied):
+        loss = nn.functional.cross_entropy  # of log-probabilities, it is the same
+    name, task = task_of(data, loss, score)
     model = model_of(copied, data, name)
     fields |= {"dataset": NAME, "model": type(copied).__name__, "task": name}
     with_topology(fields, stack)
@@ -99,7 +103,10 @@ def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, T
     task = TASKS[name]
     whole = {name: _reset_first(function) for name, function in named.items()}
     score = score and _reset_first(score)
-    if loss is not None and not (data.classes and is_cross_entropy(loss)):
+    known: tuple[Any, Any] = (nn.functional.cross_entropy, nn.CrossEntropyLoss)
+    if data.classes is None:
+        known = nn.functional.mse_loss, nn.MSELoss
+    if loss is not None and not is_plain(loss, *known):
         task = replace(task, loss=loss)
     task = replace(task, score=score or task.score, scores=whole)
     if not data.train_inputs.is_floating_point():
@@ -107,12 +114,19 @@ def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, T
     return name, task
 
 
-def is_cross_entropy(loss: Any) -> bool:
-    """Whether a user's loss is torch's cross entropy as it is, for which there are fast ways."""
-    if type(loss) is not nn.CrossEntropyLoss:
-        return loss is nn.functional.cross_entropy
-    plain = loss.weight is None and loss.ignore_index == -100 and not loss.label_smoothing
-    return plain and loss.reduction != "sum"
+def is_plain(loss: Any, function: Loss, kind: type[nn.Module]) -> bool:
+    """Whether a user's loss is torch's as it is, for which there are fast ways."""
+    if type(loss) is not kind:
+        return loss is function
+    plain: Any = kind()
+    names = {*plain.__constants__} - {"reduction"}
+    alike = all(getattr(loss, name) == getattr(plain, name) for name in names)
+    return alike and getattr(loss, "weight", None) is None and loss.reduction != "sum"
+
+
+def _ends_in_log_softmax(module: nn.Module) -> bool:
+    last = [None, *(straight_layers(module, KNOWN) or ())][-1]
+    return isinstance(last, nn.LogSoftmax) and last.dim in (1, -1)
 
 
 def _reset_first(function: Any) -> Loss:
