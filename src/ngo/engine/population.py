@@ -148,16 +148,16 @@ def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     return by_name
 
 
-def laid_out(module: nn.Module) -> nn.Module:
-    """The module, with its convolutions in the layout that is the fastest one it allows.
+def laid_out(module: nn.Module, on_cpu: bool) -> nn.Module:
+    """The module, with its convolutions in the fastest layout that it allows.
 
-    Where the code of a module has views, outputs of convolutions are contiguous: as torch's are,
-    or, in a chain, which has its own, by a copy.
+    Where the code of a module has views, outputs of convolutions are contiguous: as torch's are, or
+    by a copy in a chain, which has its own.
     """
     kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
     codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
     if any("view" in code.co_names for code in codes if code):
-        if straight_layers(module, KNOWN) is None:
+        if not on_cpu or straight_layers(module, KNOWN) is None:
             return module
         for layer in module.modules():
             if type(layer) is nn.Conv2d:
@@ -217,7 +217,8 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
-                return laid_out(entry.build(generator)).to(device).train()
+                made = laid_out(entry.build(generator), torch.device(device).type == "cpu")
+                return made.to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         self._named = named_tensors(self._consensus)
