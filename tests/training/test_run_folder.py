@@ -15,6 +15,7 @@ from pyarrow import parquet
 from runs import PARTS, contents, digits_run, files, interrupted, left, run_in, tiny
 
 from ngo.common import versions
+from ngo.common.registries import MODELS
 from ngo.data.dataset import Arrays, dataset
 from ngo.data.partition import owners
 from ngo.models.model import model
@@ -94,6 +95,9 @@ def scaled(own_entries, tmp_path):
     @model("file_net", input_shape=(4,), task="classification")
     def net(generator):
         return torch.nn.Linear(4, 3)
+
+    assert MODELS["file_net"].brought
+    assert not MODELS["mnist_cnn"].brought
 
     def scale(factor, labels=0):
         draws = np.random.default_rng(0)

@@ -44,7 +44,8 @@ class Model:
     # The smallest batch that can be trained on.
     smallest_batch: int = 1
 
-    # Whether compiled operations may take passes; registered models keep the bytes of their runs.
+    # Whether compiled operations may take passes: not those of the package's own models, whose runs
+    # keep their bytes.
     brought: bool = False
 
     def chunk_on(self, device: torch.device) -> int:
@@ -57,7 +58,12 @@ def model(name: str, *, version: int = 1, **facts: Any) -> Callable[[Build], Bui
 
     ``version`` is raised when its results change.
     """
-    return registers(MODELS, name, lambda build, _: Model(build, **facts), version=version)
+
+    def made(build: Build, _: object) -> Model:
+        brought = build.__module__.partition(".")[0] != "ngo"
+        return Model(build, **{"brought": brought, **facts})
+
+    return registers(MODELS, name, made, version=version)
 
 
 @model("mnist_cnn", input_shape=(1, 28, 28), task="classification", chunk=1000, cpu_chunk=64)
