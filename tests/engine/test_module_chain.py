@@ -13,7 +13,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from ngo.common.registries import MODELS, TASKS
 from ngo.common.seeding import torch_stream
 from ngo.engine.backends import Stacked
-from ngo.engine.module_chain import KNOWN, find_chain
+from ngo.engine.module_chain import KINDS, find_chain
 from ngo.engine.population import Population
 from ngo.engine.straight_forward import straight_layers
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer
@@ -291,7 +291,7 @@ FORWARDS = {
 def test_other_forward_passes_are_no_chains(name):
     model = Model(other_forward(FORWARDS[name]), (1, 9, 9), "classification")
     assert Population(model, 2, seed=0).chain is None
-    assert straight_layers(model.build(torch.Generator()), KNOWN) is None or name == "a flat batch"
+    assert straight_layers(model.build(torch.Generator()), KINDS) is None or name == "a flat batch"
 
 
 OTHERS = {

@@ -8,8 +8,9 @@ import pytest
 import torch
 from own_modules import quick
 from torch import nn
+from torch.nn import functional as F
 
-from ngo.engine.operations import operations
+from ngo.engine.operations import operations, read
 from ngo.engine.population import bind, fill, named_tensors
 from ngo.models.layers import Dropout, channels_last
 from ngo.native import build
@@ -197,6 +198,39 @@ def test_a_chain_is_read_again_where_its_layers_change(small):
         expected = module(given)
         with operations(deep):
             assert torch.allclose(module(given), expected, atol=1e-5)
+
+
+class Row(nn.Module):
+    """Calls its layers in a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 5), nn.Linear(5, 4)
+
+    def forward(self, x):
+        """Some numbers."""
+        return self.last(F.relu(self.first(x)))
+
+
+def test_modules_that_call_layers_in_a_row_are_sequences(small):
+    row, x = in_rows(Row()), torch.rand(3, 6, requires_grad=True)
+    read([Row(), row])
+    changes = {
+        "nothing": lambda: None,
+        "a hook": lambda: row.register_forward_hook(lambda row, given, y: 2 * y),
+        "a hook of a layer": lambda: row.first.register_forward_hook(lambda row, given, y: y + 1),
+        "another layer": lambda: setattr(row, "last", nn.Linear(5, 2)),
+        "an own forward": lambda: setattr(row, "forward", torch.sin),
+    }
+    for name, change in changes.items():
+        change()
+        expected = row(x)
+        slope = torch.autograd.grad(expected.square().sum(), x)[0]
+        with operations(row):
+            y = row(x)
+        assert ("_TakenBackward" in names(y.grad_fn)) == (name in ("nothing", "a hook"))
+        assert torch.allclose(y, expected, atol=1e-5)
+        assert torch.allclose(torch.autograd.grad(y.square().sum(), x)[0], slope, atol=1e-5)
 
 
 class Net(nn.Module):

@@ -216,10 +216,13 @@ def threads(workers: Workers) -> Gradients:
 
 
 def _by_worker(workers: Workers, spread: Map) -> Gradients:
-    list(workers.modules)  # builds them in this thread
+    modules = list(workers.modules)  # builds them in this thread
     compiled: Callable[..., AbstractContextManager[None]] = nullcontext
     if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
         from ngo.engine.operations import operations as compiled  # torch's modules
+        from ngo.engine.operations import read
+
+        read(modules)
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         inputs, targets = batches.all()

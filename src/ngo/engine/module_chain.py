@@ -234,7 +234,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
 NOTHING = nn.Identity, nn.Dropout, nn.Dropout2d
 
 #: The layers of a chain, by their types.
-KNOWN = {nn.Conv2d, ViewedConv2d, nn.MaxPool2d, *NOTHING, *READERS}
+KINDS = {nn.Conv2d, ViewedConv2d, nn.MaxPool2d, *NOTHING, *READERS}
 
 
 def _leaves(module: nn.Module) -> Iterator[nn.Module]:
@@ -242,10 +242,10 @@ def _leaves(module: nn.Module) -> Iterator[nn.Module]:
     if type(module) is nn.Sequential:
         for layer in module:
             yield from _leaves(layer)
-    elif type(module) in KNOWN:
+    elif type(module) in KINDS:
         yield module
     else:
-        layers = straight_layers(module, KNOWN)
+        layers = straight_layers(module, KINDS)
         _require(layers)
         yield from layers or ()
 

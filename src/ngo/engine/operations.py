@@ -19,7 +19,8 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from ngo.engine.module_chain import HOOKS, READERS, first_layers
+from ngo.engine.module_chain import HOOKS, KINDS, READERS, first_layers
+from ngo.engine.straight_forward import straight_layers
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 
@@ -36,14 +37,43 @@ Leaves = Sequence[nn.Module]
 @contextmanager
 def operations(module: nn.Module) -> Iterator[None]:
     """Within it, compiled code takes the module's layers that it knows."""
-    layers = [x for x in module.modules() if type(x) in TAKEN and "forward" not in vars(x)]
-    for layer in layers:
-        vars(layer)["forward"] = partial(TAKEN[type(layer)], layer)
+    found = ((layer, _taken(layer)) for layer in module.modules() if "forward" not in vars(layer))
+    layers = {layer: take for layer, take in found if take}
+    for layer, take in layers.items():
+        vars(layer)["forward"] = partial(take, layer)
     try:
         yield
     finally:
         for layer in layers:
             del vars(layer)["forward"]
+
+
+#: Of modules of other types, their parts, and the layers among them that they call in a row.
+ROWS: WeakKeyDictionary[nn.Module, tuple[Leaves, Leaves]] = WeakKeyDictionary()
+
+
+def read(modules: Sequence[nn.Module]) -> None:
+    """Find what of like modules calls layers in a row, for ``operations``.
+
+    No module may be called meanwhile: ``torch.fx`` changes the calls of all.
+    """
+    parts = [[*module.modules()] for module in modules]
+    first = parts[0]
+    for at, layer in enumerate(first):
+        kind = type(layer)
+        if kind in KINDS or kind.__module__.startswith("torch."):
+            continue
+        if leaves := straight_layers(layer, KINDS):
+            places = [first.index(leaf) if leaf in first else leaf for leaf in leaves]
+            for own in parts:
+                row = [own[x] if isinstance(x, int) else x for x in places]
+                ROWS[own[at]] = [*own[at].modules()][1:], row
+
+
+def _taken(layer: nn.Module) -> Callable[..., Any] | None:
+    """What takes the layer's forward pass."""
+    parts, _ = ROWS.get(layer, (None, None))
+    return sequence if parts == [*layer.modules()][1:] else TAKEN.get(type(layer))
 
 
 class _Taken(torch.autograd.Function):
@@ -138,9 +168,9 @@ HOOKED = itemgetter(*HOOKS)
 KNOWN: WeakKeyDictionary[nn.Module, dict[tuple[int, torch.Size], Any]] = WeakKeyDictionary()
 
 
-def sequence(layer: nn.Sequential, x: Any) -> Any:
-    """The output of the layers, of which chains take those that they know."""
-    leaves, known = [*layer], KNOWN.setdefault(layer, {})
+def sequence(layer: Any, x: Any) -> Any:
+    """The output of the layers in a row, of which chains take those that they know."""
+    leaves, known = [*(ROWS[layer][1] if layer in ROWS else layer)], KNOWN.setdefault(layer, {})
     while leaves:
         if found := type(x) is torch.Tensor and _found(leaves, x, known):
             _, taken, weights, chain, shape = found

@@ -22,7 +22,7 @@ from torch.func import vmap
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import Batches, Named, Scores, tf32
-from ngo.engine.module_chain import KNOWN, find_chain
+from ngo.engine.module_chain import KINDS, find_chain
 from ngo.engine.straight_forward import straight_layers
 from ngo.gossip.consensus_dynamics import weighed_mean
 from ngo.models.layers import (
@@ -157,7 +157,7 @@ def laid_out(module: nn.Module, on_cpu: bool) -> nn.Module:
     kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
     codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
     if any("view" in code.co_names for code in codes if code):
-        if not on_cpu or straight_layers(module, KNOWN) is None:
+        if not on_cpu or straight_layers(module, KINDS) is None:
             return module
         for layer in module.modules():
             if type(layer) is nn.Conv2d:

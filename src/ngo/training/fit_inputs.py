@@ -27,7 +27,7 @@ from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
 from ngo.data.partition import Rule, checked_parts, parts_digest, sorted_parts
 from ngo.engine.backends import Named
-from ngo.engine.module_chain import KNOWN
+from ngo.engine.module_chain import KINDS
 from ngo.engine.population import tensors
 from ngo.engine.straight_forward import straight_layers
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
@@ -125,7 +125,7 @@ def is_plain(loss: Any, function: Loss, kind: type[nn.Module]) -> bool:
 
 
 def _ends_in_log_softmax(module: nn.Module) -> bool:
-    last = [None, *(straight_layers(module, KNOWN) or ())][-1]
+    last = [None, *(straight_layers(module, KINDS) or ())][-1]
     return isinstance(last, nn.LogSoftmax) and last.dim in (1, -1)
 
 
