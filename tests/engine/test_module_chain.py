@@ -294,6 +294,86 @@ def test_other_forward_passes_are_no_chains(name):
     assert straight_layers(model.build(torch.Generator()), KINDS) is None or name == "a flat batch"
 
 
+class Holder(nn.Module):
+    """Its layers are called by others, and its method has the name of a function."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(6, 6)
+
+    def relu(self, x):
+        return x
+
+
+class Halved(nn.ModuleList):
+    def __iter__(self):
+        return iter(list(self._modules.values())[: 2 if self.training else 1])
+
+
+class Deciding(nn.Module):
+    """Its forward pass reads as layers in a row; what it calls is decided elsewhere."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.holder, self.last = Holder(), nn.Tanh()
+
+    def forward(self, x):
+        return self.last(self.holder.head(x))
+
+
+class ByMethod(Deciding):
+    def head(self, x):
+        return self.holder.head(x) if self.training else x
+
+    def forward(self, x):
+        return self.last(self.head(x))
+
+
+class ByMethodOfLayer(Deciding):
+    def forward(self, x):
+        return self.holder.relu(self.holder.head(x))
+
+
+class ByList(Deciding):
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.layers = Halved([self.holder.head, self.last])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class ByTrain(Deciding):
+    def train(self, mode=True):
+        return super().train()
+
+
+class ByAttribute(Deciding):
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+
+class ByHook(Deciding):
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.last.register_forward_hook(lambda *_: None)
+
+
+class ByOwnForward(Deciding):
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.forward = torch.tanh
+
+
+@pytest.mark.parametrize("kind", Deciding.__subclasses__())
+def test_modules_that_decide_elsewhere_what_they_call_are_no_chains(kind):
+    assert Population(Model(Deciding, (6,), "classification"), 2, seed=0).chain is not None
+    assert Population(Model(kind, (6,), "classification"), 2, seed=0).chain is None
+    assert straight_layers(kind(torch.Generator()), KINDS) is None
+
+
 OTHERS = {
     "hooks": changed(lambda m: m[0].register_forward_hook(lambda *_: None)),
     "frozen parameters": changed(lambda m: m[0].bias.requires_grad_(False)),

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.engine.straight_forward import straight_layers
+from ngo.engine.straight_forward import straight_layers, unchanged
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
@@ -21,8 +21,6 @@ from ngo.native.layer_chain import LAYERS, Chain, Layer
 
 #: Activations before which the maximum may be taken.
 INCREASING = (nn.ReLU, nn.Tanh, nn.Sigmoid)
-
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class _Other(Exception):
@@ -124,9 +122,7 @@ class _Reader:
             _require(not (parameter._backward_hooks or parameter._post_accumulate_grad_hooks))
             self._starts[id(parameter)] = total
             total += parameter.numel()
-        for layer in module.modules():
-            _require("forward" not in vars(layer))
-            _require(not any(getattr(layer, name) for name in HOOKS))
+        _require(all(map(unchanged, module.modules())))
         self._read(module)
         _require(total and not self._starts)  # no parameter, or one that no layer has
 

@@ -41,6 +41,20 @@ BUILTINS = {"enumerate", "len", "range"}
 ATTRIBUTES = {"nn", "functional", "relu", "tanh", "sigmoid", "max_pool2d", "flatten", "log_softmax"}
 ATTRIBUTES |= {"view", "reshape", "size", "shape"}
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+#: Methods of a user's class that decide which layers are called, and how.
+DECIDING = {"__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__"}
+DECIDING |= {"train", "eval"}
+
+
+def unchanged(layer: nn.Module) -> bool:
+    """Whether calls of the layer are the forward pass of its class, with the layers it has."""
+    kinds = [kind for kind in type(layer).__mro__ if not kind.__module__.startswith("torch.")]
+    decides = any(name in vars(kind) for kind in kinds[:-1] for name in DECIDING)
+    hooks = any(getattr(layer, name) for name in HOOKS)
+    return not (decides or hooks or "forward" in vars(layer))
+
 
 def straight_layers(module: nn.Module, known: Collection[type]) -> list[nn.Module] | None:
     """The layers that the module's forward pass calls, of ``known`` types; None if it is another.
@@ -49,6 +63,8 @@ def straight_layers(module: nn.Module, known: Collection[type]) -> list[nn.Modul
     shapes, and sets no attribute. So it can't depend on ``training``, or on what it keeps.
     """
     try:
+        if not all(map(unchanged, module.modules())):
+            return None
         tracer = _Tracer(known)
         tracer.is_leaf_module(module, "")
         return list(_layers(module, tracer.trace(module).nodes))
@@ -74,20 +90,20 @@ def _is_constant(module: nn.Module) -> bool:
     """Whether the forward pass is the same at each call."""
     kind = type(module)
     code, outside = kind.forward.__code__, kind.forward.__globals__
-    layers = {part for name, _ in module.named_modules() for part in name.split(".")}
+    names = {part for name, _ in module.named_modules() for part in name.split(".")} | ATTRIBUTES
+    for each in module.modules():  # their methods and values are no layers
+        names -= {*dir(type(each)), *vars(each)}
 
     def fits(step: dis.Instruction) -> bool:
         name = step.argval
         if step.opname != "LOAD_GLOBAL":
-            known = name in layers or (name in ATTRIBUTES and not hasattr(module, name))
-            return known and step.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            return name in names and step.opname in ("LOAD_ATTR", "LOAD_METHOD")
         given = outside.get(name)
         of_torch = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
         return of_torch or given in CALLS or (name in BUILTINS and name not in outside)
 
     return (
-        (kind.__call__, kind.__getattr__) == (nn.Module.__call__, nn.Module.__getattr__)
-        and not code.co_freevars
+        not code.co_freevars
         and not any(isinstance(constant, CodeType) for constant in code.co_consts)
         and all(fits(step) for step in dis.get_instructions(code) if step.opcode in dis.hasname)
     )
