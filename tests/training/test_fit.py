@@ -344,6 +344,39 @@ def test_modules_may_view_outputs_of_convolutions():
     assert type(runs[Straight].models[0].conv) is nn.Conv2d
 
 
+def rows_of(x):
+    return x.view(len(x), -1)
+
+
+@pytest.mark.parametrize(("channels", "k"), [(1, 3), (2, 1), (2, 3)])
+@pytest.mark.parametrize("place", ["method", "function", "loss"])
+def test_convolutions_have_torchs_layout_where_a_module_or_a_loss_needs_it(place, channels, k):
+    """Kernels of one channel, or of one pixel, are contiguous in both layouts."""
+
+    class Net(nn.Sequential):
+        def rows(self, x):
+            return x.view(len(x), -1)
+
+        def forward(self, x):
+            x = super().forward(x)
+            return x if place == "loss" else (self.rows if place == "method" else rows_of)(x)
+
+    def loss(outputs, targets):
+        return F.cross_entropy(rows_of(outputs), targets)
+
+    images = torch.randn(48, channels, 4, 4, generator=torch_stream(0, "test"))
+    run = quick(lambda: Net(nn.Conv2d(channels, 3, k), nn.ReLU()), (images, DATA[1]), loss=loss)
+    plain = quick(
+        lambda: nn.Sequential(nn.Conv2d(channels, 3, k), nn.ReLU(), nn.Flatten()),
+        (images, DATA[1]),
+    )
+    assert row(run.consensus).allclose(row(plain.consensus), rtol=1e-4, atol=1e-6)
+
+
+def test_torchscript_is_refused_in_one_line():
+    assert "give the module that it was made of" in told(module=torch.jit.script(linear()))
+
+
 def test_tokens_and_sequences_of_targets():
     tokens = torch.randint(0, 5, (40, 6), generator=torch_stream(0, "test"))
 

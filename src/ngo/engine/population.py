@@ -140,7 +140,8 @@ def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     for name, tensor in named.items():
         piece = rows[..., start : start + tensor.numel()]
         start += tensor.numel()
-        if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        # Not is_contiguous, which is also true in both layouts: of one channel, or 1 × 1 kernels.
+        if tensor.dim() == 4 and tensor.stride()[1::2] == (1, tensor.shape[1]):
             out, channels, height, width = tensor.shape
             by_name[name] = piece.unflatten(-1, (out, height, width, channels)).movedim(-1, -3)
         else:
@@ -148,15 +149,15 @@ def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
     return by_name
 
 
-def laid_out(module: nn.Module, on_cpu: bool) -> nn.Module:
+def laid_out(module: nn.Module, on_cpu: bool, contiguous: bool) -> nn.Module:
     """The module, with its convolutions in the fastest layout that it allows.
 
-    Where the code of a module has views, outputs of convolutions are contiguous: as torch's are, or
-    by a copy in a chain, which has its own.
+    Where it is said, or the code of the module has views, outputs of convolutions are contiguous:
+    as torch's are, or by a copy in a chain, which has its own.
     """
     kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
     codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
-    if any("view" in code.co_names for code in codes if code):
+    if contiguous or any("view" in code.co_names for code in codes if code):
         if not on_cpu or straight_layers(module, KINDS) is None:
             return module
         for layer in module.modules():
@@ -217,7 +218,8 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
-                made = laid_out(entry.build(generator), torch.device(device).type == "cpu")
+                on_cpu = torch.device(device).type == "cpu"
+                made = laid_out(entry.build(generator), on_cpu, entry.contiguous)
                 return made.to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()

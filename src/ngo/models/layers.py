@@ -278,7 +278,7 @@ def channels_last(root: nn.Module) -> nn.Module:
     for layer in root.modules():
         weight = layer._parameters.get("weight")  # not where it is computed of others
         if weight is not None and isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
-            weight.data = weight.data.contiguous(memory_format=torch.channels_last)
+            weight.data = weight.data.clone(memory_format=torch.channels_last)
     return root
 
 

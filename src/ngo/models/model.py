@@ -48,6 +48,9 @@ class Model:
     # keep their bytes.
     brought: bool = False
 
+    # Whether convolutions keep torch's layout, in which their outputs have views.
+    contiguous: bool = False
+
     def chunk_on(self, device: torch.device) -> int:
         """The number of samples per forward pass of an evaluation on ``device``."""
         return (device.type == "cpu" and self.cpu_chunk) or self.chunk

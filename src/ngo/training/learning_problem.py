@@ -203,6 +203,9 @@ def check_module(key: str, made: object) -> nn.Module:
     told = "it must be a torch.nn.Module or a function that returns one"
     if not isinstance(made, nn.Module):
         raise UserError(f"{key}: {type(made).__name__} is not allowed; {told}.")
+    if isinstance(made, torch.jit.ScriptModule):
+        told = "its copies can't be trained; give the module that it was made of"
+        raise UserError(f"{key}: it is a module of TorchScript, and {told}.")
     if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not any(parameter.requires_grad for parameter in made.parameters()):
@@ -287,15 +290,26 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
             ) from None
 
 
-@one_intra_op_thread()
 def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
     """The problem, and whether its model draws from a global random stream.
 
     A gradient is taken on the first samples, which are then evaluated. If the outputs are no
     logits, the problem has no default score. Global random streams do not change. Raises a
     one-line UserError for a mistake, which begins with the part that made it: ``by_name``, or with
-    the argument of ``fit``.
+    the argument of ``fit``, whose module, loss or score may fail but in torch's layout.
     """
+    try:
+        return _tried(spec, problem, by_name)
+    except UserError:
+        if by_name:
+            raise
+        contiguous = replace(problem.model, contiguous=True)
+        return _tried(spec, replace(problem, model=contiguous), by_name)
+
+
+@one_intra_op_thread()
+def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, bool]:
+    """``try_problem`` in the layout of the problem's model."""
     module_key, task_key, data_key = "module", "", ""
     if by_name:
         module_key, task_key = f"model {spec.model!r}", f"task {spec.task!r}, "
