@@ -78,6 +78,66 @@ def test_passes_are_those_of_float64(name, penalty, small):
         assert (a - b).abs().max() <= 1e-4 * b.abs().max()
 
 
+@pytest.mark.parametrize("sizes", [(1, 3), (8, 8), (7, 9)])
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("channels", [2, 6, 8, 16, 24, 32, 64, 80])
+def test_group_norm_of_any_width_and_its_relu_are_those_of_float64(channels, affine, sizes):
+    """With groups of 1, 2 and 8 channels, and of all."""
+    stream = torch.Generator().manual_seed(0)
+    for each in {k for k in (1, 2, 8, channels) if channels % k == 0}:
+        norm = nn.GroupNorm(channels // each, channels, affine=affine)
+        x = torch.randn(3, channels, *sizes, generator=stream).to(**IMAGES) - 0.5
+        for parameter in norm.parameters():
+            parameter.data.uniform_(-1, 1, generator=stream)
+        for module in norm, nn.Sequential(norm, nn.ReLU()):
+            found = passed(deepcopy(module), x, True, False)
+            expected = passed(deepcopy(module).double(), x.double(), False, False)
+            for a, b in zip(found, expected, strict=True):
+                assert (a - b).abs().max() <= 1e-4 * (1 + b.abs().max())
+
+
+def test_a_relu_with_a_hook_or_a_forward_of_its_own_stays_by_itself():
+    norm, relu, x = nn.GroupNorm(2, 4), nn.ReLU(), torch.randn(2, 4, 5, 5).to(**IMAGES)
+    module, seen = nn.Sequential(norm, relu), []
+
+    def steps():
+        with operations(module):
+            y = module(x)
+        assert torch.allclose(y, relu(norm(x)), atol=1e-5)
+        return type(y.grad_fn).__name__
+
+    assert steps() == "_TakenBackward"
+    for layer in norm, relu:
+        hook = layer.register_forward_hook(lambda *given: seen.append(given[2].min()))
+        assert steps() == "ReluBackward0"
+        hook.remove()
+    assert [x < 0 for x in seen] == [True, True, False, False]
+    hook = nn.modules.module.register_module_forward_hook(lambda *given: None)
+    assert steps() == "ReluBackward0"
+    hook.remove()
+    relu.forward = torch.relu
+    assert steps() == "ReluBackward0"
+
+
+class Shortcut(nn.Module):
+    """Its input's gradient would have channels first."""
+
+    def forward(self, x):
+        """A sum over halves of the rows."""
+        x.register_hook(lambda grad: setattr(self, "grad", grad))
+        return nn.functional.pad(x[:, :, ::2], (0, 0, 0, 0, 0, 1)).sum((2, 3))
+
+
+def test_gradients_of_images_have_their_layout():
+    x = torch.randn(2, 4, 6, 6, requires_grad=True)
+    module = nn.Sequential(nn.Tanh(), Shortcut(), nn.Tanh())
+    for given, compiled in (x, True), (x.to(**IMAGES), True), (x.to(**IMAGES), False):
+        with operations(module) if compiled else nullcontext():
+            module(given).sum().backward()
+        last = module[1].grad.is_contiguous(**IMAGES)
+        assert last == (compiled and given is not x)
+
+
 def test_other_layers_types_and_transforms_are_torchs():
     layer, x = nn.Linear(784, 512), torch.rand(32, 784)
     with operations(layer):

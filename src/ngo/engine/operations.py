@@ -5,12 +5,13 @@ Each is torch's where it can't be taken, or would not be faster.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref
 from functools import partial
 from itertools import takewhile
-from operator import itemgetter
+from operator import itemgetter, methodcaller
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -140,26 +141,32 @@ def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     return _Taken.apply(F.linear, "linear", shape, sizes, x.contiguous(), weight, bias)
 
 
-def group_norm(layer: nn.GroupNorm, x: torch.Tensor) -> torch.Tensor:
+def group_norm(layer: nn.GroupNorm, x: torch.Tensor, relu: bool = False) -> torch.Tensor:
     """The output of the layer; torch's is slow where the channels of images come last."""
 
     def plain(x: torch.Tensor, weight: Maybe, bias: Maybe) -> torch.Tensor:
-        return F.group_norm(x, layer.num_groups, weight, bias, layer.eps)
+        y = F.group_norm(x, layer.num_groups, weight, bias, layer.eps)
+        return F.relu(y) if relu else y
 
-    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
-    right = last and not x.is_contiguous() and x.shape[1] == layer.num_channels
-    if not right or not _fit(x, layer.weight, layer.bias):
+    right = _fit(x, layer.weight, layer.bias) and _channels_last(x)
+    if not right or x.shape[1] != layer.num_channels:
         return plain(x, layer.weight, layer.bias)
     n, channels, height, width = x.shape
-    groups = layer.num_groups
-    sizes = 2 * n * groups, n, height * width, channels, groups, float(layer.eps)
+    groups, least = layer.num_groups, 0.0 if relu else -math.inf
+    sizes = 2 * n * groups, n, height * width, channels, groups, float(layer.eps), least
     return _Taken.apply(plain, "group_norm", None, sizes, x, layer.weight, layer.bias)
 
 
-#: By the type of a layer that a chain may take: what decides how.
+def _channels_last(x: torch.Tensor) -> bool:
+    """Whether these are images whose channels come last."""
+    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    return last and not x.is_contiguous()
+
+
+#: By the type of a layer that a chain, or ``group_norm``, may take: what decides how.
 LEAVES = {
     kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
-    for kind in (nn.Conv2d, nn.MaxPool2d, *READERS)
+    for kind in (nn.Conv2d, nn.MaxPool2d, nn.GroupNorm, *READERS)
 }
 HOOKED = itemgetter(*HOOKS)
 
@@ -172,6 +179,9 @@ def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
     leaves, known = [*(ROWS[layer][1] if layer in ROWS else layer)], KNOWN.setdefault(layer, {})
     while leaves:
+        # Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
+        if type(x) is torch.Tensor and x.grad_fn and _fit(x) and _channels_last(x):
+            x.register_hook(methodcaller("contiguous", memory_format=torch.channels_last))
         if found := type(x) is torch.Tensor and _found(leaves, x, known):
             _, taken, weights, chain, shape = found
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
@@ -179,6 +189,8 @@ def sequence(layer: Any, x: Any) -> Any:
             how = plain, "chain", (b, *shape), (work, at, b)
             x = _Taken.apply(*how, x.contiguous(), *weights)
             del leaves[: len(taken)]
+        elif [*map(type, leaves[:2])] == [nn.GroupNorm, nn.ReLU] and all(map(_facts, leaves[:2])):
+            x = group_norm(leaves.pop(0), x, relu=bool(leaves.pop(0)))
         else:
             x = leaves.pop(0)(x)
     return x
@@ -188,7 +200,7 @@ def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any,
     """What ``KNOWN`` has of these layers, brought up to date."""
     place = len(leaves), x.shape
     found = known.get(place, ())
-    if found is None or not _fit(x) or torch.nn.modules.module._has_any_global_hook():
+    if found is None or not _fit(x):
         return None
     facts = [*takewhile(bool, map(_facts, leaves))]
     if found[:1] != (facts,):
@@ -199,10 +211,10 @@ def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any,
 
 
 def _facts(leaf: nn.Module) -> Any:
-    """What decides how a chain takes a layer; None if none does."""
+    """What decides how compiled code takes a layer; None if none does."""
     own, kind = vars(leaf), type(leaf)
     forward = own.get("forward")
-    if kind not in LEAVES or any(HOOKED(own)):
+    if kind not in LEAVES or any(HOOKED(own)) or torch.nn.modules.module._has_any_global_hook():
         return None
     if getattr(forward, "func", forward) is not TAKEN.get(kind):  # the user's own
         return None
