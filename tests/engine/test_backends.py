@@ -188,6 +188,13 @@ def test_auto_is_compiled_for_chains_on_a_cpu(caplog):
 
 
 @pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
+def test_a_chain_with_other_losses_in_evaluation_is_noticed(monkeypatch, caplog):
+    monkeypatch.setattr(Chain, "scores", lambda chain, X, *given: [(1.0, 0)])
+    assert chosen("mnist_fc")[0] == "threads"
+    assert "'compiled': its losses are not those of the module" in caplog.messages[0]
+
+
+@pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 @cases(
     "poison, reason",
     (lambda X, G, losses: G.mul_(1.1), OTHER),
