@@ -72,7 +72,9 @@ def pfl(python: Path, server: nn.Module, train, test, parts, cohort_size: int, f
 
     def way(cohort: Sequence[int], score: bool) -> list[float]:
         print(json.dumps([*cohort, *([1] if score else [])]), file=process.stdin, flush=True)
-        return json.loads(process.stdout.readline())
+        if not (answer := process.stdout.readline()):
+            raise SystemExit("pfl ended; standard error says why")
+        return json.loads(answer)
 
     return way
 
@@ -129,7 +131,10 @@ def main() -> None:
             taken, rows = turns(*given, rounds, m, seed, ways)
         print(f"\n{part}\n")
         if timed:
-            found = {way: m * SAMPLES / statistics.median(each[1:]) for way, each in taken.items()}
+            found = {
+                way: m * SAMPLES / statistics.median(each[1 - rounds :])
+                for way, each in taken.items()
+            }
             ratio = {way: found["ngo"] / each for way, each in found.items()}
             columns = ("way", "samples a second", "NGO's, of this")
             table = [(way, found[way], ratio[way]) for way in found]
