@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ngo.common.devices import set_float32
@@ -218,13 +218,15 @@ def threads(workers: Workers) -> Gradients:
 def _by_worker(workers: Workers, spread: Map) -> Gradients:
     modules = list(workers.modules)  # builds them in this thread
     compiled: Callable[..., AbstractContextManager[None]] = nullcontext
+    prepare: Callable[[], object] = nullcontext
     if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
         from ngo.engine.operations import operations as compiled  # torch's modules
         from ngo.engine.operations import read
 
-        read(modules)
+        prepare = cache(partial(read, modules))
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
+        prepare()
         inputs, targets = batches.all()
         rows = range(workers.n) if batches.workers is None else batches.workers
 

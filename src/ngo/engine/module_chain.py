@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.engine.straight_forward import straight_layers, unchanged
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw
+from ngo.engine.straight_forward import straight_layers
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw, unchanged
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES

@@ -21,7 +21,8 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from ngo.engine.module_chain import KINDS, READERS, first_layers
-from ngo.engine.straight_forward import HOOKS, straight_layers
+from ngo.engine.straight_forward import straight_layers
+from ngo.models.layers import HOOKS
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 

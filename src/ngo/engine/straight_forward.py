@@ -12,6 +12,8 @@ import torch
 from torch import fx, nn
 from torch.nn import functional as F
 
+from ngo.models.layers import unchanged
+
 
 def _flatten(start_dim: int = 0, end_dim: int = -1) -> nn.Module:
     return nn.Flatten(start_dim, end_dim)
@@ -40,20 +42,6 @@ VIEWS = ("view", "reshape", torch.reshape)
 BUILTINS = {"enumerate", "len", "range"}
 ATTRIBUTES = {"nn", "functional", "relu", "tanh", "sigmoid", "max_pool2d", "flatten", "log_softmax"}
 ATTRIBUTES |= {"view", "reshape", "size", "shape"}
-
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-#: Methods of a user's class that decide which layers are called, and how.
-DECIDING = {"__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__"}
-DECIDING |= {"train", "eval"}
-
-
-def unchanged(layer: nn.Module) -> bool:
-    """Whether calls of the layer are the forward pass of its class, with the layers it has."""
-    kinds = [kind for kind in type(layer).__mro__ if not kind.__module__.startswith("torch.")]
-    decides = any(name in vars(kind) for kind in kinds[:-1] for name in DECIDING)
-    hooks = any(getattr(layer, name) for name in HOOKS)
-    return not (decides or hooks or "forward" in vars(layer))
 
 
 def straight_layers(module: nn.Module, known: Collection[type]) -> list[nn.Module] | None:

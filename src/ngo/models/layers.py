@@ -246,6 +246,21 @@ def fully_connected(*sizes: int) -> list[nn.Module]:
     return layers[:-1]
 
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+#: Methods of a user's class that decide which layers are called, and how.
+DECIDING = {"__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__"}
+DECIDING |= {"train", "eval"}
+
+
+def unchanged(layer: nn.Module) -> bool:
+    """Whether calls of the layer are the forward pass of its class, with the layers it has."""
+    kinds = [kind for kind in type(layer).__mro__ if not kind.__module__.startswith("torch.")]
+    decides = any(name in vars(kind) for kind in kinds[:-1] for name in DECIDING)
+    hooks = any(getattr(layer, name) for name in HOOKS)
+    return not (decides or hooks or "forward" in vars(layer))
+
+
 def hooked(root: nn.Module) -> list[str]:
     """The names of parameters that have hooks of their own, which copies and vmap leave out."""
     named = root.named_parameters()
