@@ -25,14 +25,7 @@ from ngo.engine.backends import Batches, Named, Scores, tf32
 from ngo.engine.module_chain import KINDS, find_chain
 from ngo.engine.straight_forward import straight_layers
 from ngo.gossip.consensus_dynamics import weighed_mean
-from ngo.models.layers import (
-    RandomLayer,
-    ViewedConv2d,
-    called,
-    channels_last,
-    owned,
-    replayed,
-)
+from ngo.models.layers import RandomLayer, ViewedConv2d, called, channels_last, owned, replayed
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
 from ngo.native.card_streams import CardStreams

@@ -108,24 +108,23 @@ def _layers(module: nn.Module, nodes: Iterable[Any]) -> Iterable[nn.Module]:
             (target == "size" and not more) or (target is getattr and more == ["shape"])
         ):
             shapes.add(node)
-        elif more == [0] and (target == "size" or (target is operator.getitem and x in shapes)):
+            continue
+        if more == [0] and (target == "size" or (target is operator.getitem and x in shapes)):
             batch.add(node)
-        elif x is not last:
+            continue
+        if x is not last or (node.op == "call_module" and (more or options)):
             raise ValueError(node)
-        else:
-            last = node
-            if target in VIEWS:
-                samples, *sizes = more[0] if isinstance(more[0], tuple | list) else more
-                if samples not in batch:
-                    raise ValueError(node)
-                yield nn.Flatten()
-                if sizes != [-1]:
-                    yield nn.Unflatten(1, sizes)
-            elif node.op != "call_module":
-                yield CALLS[target](*more, **options)
-            elif more or options:
+        last = node
+        if target in VIEWS:
+            samples, *sizes = more[0] if isinstance(more[0], tuple | list) else more
+            if samples not in batch:
                 raise ValueError(node)
-            else:
-                yield module.get_submodule(target)
+            yield nn.Flatten()
+            if sizes != [-1]:
+                yield nn.Unflatten(1, sizes)
+        elif node.op == "call_module":
+            yield module.get_submodule(target)
+        else:
+            yield CALLS[target](*more, **options)
     if output.args != (last,):
         raise ValueError(output)
