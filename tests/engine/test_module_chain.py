@@ -18,7 +18,7 @@ from ngo.engine.population import Population
 from ngo.engine.straight_forward import straight_layers
 from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, RandomLayer
 from ngo.models.model import Model
-from ngo.native import build
+from ngo.native import build, layer_chain
 
 pytestmark = pytest.mark.skipif(build.march() == "none", reason="NGO_MARCH=none")
 
@@ -28,17 +28,23 @@ IMAGES = {
         nn.Conv2d(1, 2, 3, padding=1, padding_mode="reflect"), nn.Flatten()
     ),
     "strides": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, stride=2), nn.Flatten()),
-    "even kernels": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 4), nn.Flatten()),
-    "no bias": lambda g: nn.Sequential(ConvPoolReLU2d(1, 2, 3, bias=False), nn.Flatten()),
-    "a maximum that GELU changes": lambda g: nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.GELU(), nn.MaxPool2d(2), nn.Flatten()
+    "padded pooling": lambda g: nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.MaxPool2d(3, padding=1), nn.Flatten()
     ),
-    "wider pooling": lambda g: nn.Sequential(
-        nn.Conv2d(1, 2, 3), nn.MaxPool2d(3), nn.ReLU(), nn.Flatten()
+    "a mean of rows": lambda g: nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.AdaptiveAvgPool2d((1, 7)), nn.Flatten()
+    ),
+    "a falling activation": lambda g: nn.Sequential(
+        nn.Flatten(), nn.Linear(81, 3), nn.LeakyReLU(-0.1)
     ),
     "images as outputs": lambda g: ConvPoolReLU2d(1, 2, 3),
     "linear layers of columns": lambda g: nn.Sequential(nn.Linear(9, 3), nn.Flatten()),
 }
+
+
+EXACT = [nn.ReLU(), nn.LeakyReLU(0.25), nn.ReLU6()]
+SMOOTH = [nn.Tanh(), nn.Sigmoid(), nn.ELU(), nn.ELU(0.5), nn.SiLU(), nn.GELU(), nn.GELU("tanh")]
+POOLS = [(nn.MaxPool2d(3), 3, 3), (nn.MaxPool2d(3, 2), 3, 2), (nn.AvgPool2d(2), 2, 2)]
 
 
 def random_model(seed):
@@ -47,7 +53,7 @@ def random_model(seed):
     images = rng.random() < 0.6
     sizes = [(1, 3), (6, 13), (6, 13)] if images else [(1, 40)]
     shape = tuple(rng.randint(*size) for size in sizes)
-    task = rng.choice(["classification", "regression"])
+    task, exact = rng.choice(["classification", "regression"]), rng.random() < 0.5
     state = rng.getstate()
 
     def build(generator):
@@ -55,8 +61,8 @@ def random_model(seed):
         layers, size = [], shape
         while len(size) == 3 and min(size[1:]) > 3 and rng.random() < 0.8:
             out, k = rng.randint(1, 9), rng.choice([k for k in (3, 5) if min(size[1:]) > k])
-            p, pool, squash = rng.choice([0, 0, 1, 2]), 2, rng.choice([nn.Tanh(), nn.Sigmoid()])
-            kind = rng.randrange(5)
+            p, pool, kind = rng.choice([0, 0, 1, 2]), 2, rng.randrange(5)
+            squash = rng.choice(EXACT if exact else SMOOTH)
             if kind == 0:
                 layers.append(ConvPoolReLU2d(size[0], out, k, padding=p))
             elif kind == 1:  # without pooling; any kernel
@@ -68,8 +74,16 @@ def random_model(seed):
                 after = after[:1] if rng.random() < 0.3 else after[:: rng.choice([1, -1])]
                 layers += [nn.Conv2d(size[0], out, k, padding=p), *after]
             size = (out, *((side + 2 * p - k + 1) // pool for side in size[1:]))
+            if rng.random() < 0.4 and min(size[1:]) >= 3:
+                layer, k, step = rng.choice(POOLS)
+                layers.append(layer)
+                size = (out, *((side - k) // step + 1 for side in size[1:]))
+                layers += [rng.choice(EXACT if exact else SMOOTH)] * (rng.random() < 0.5)
             if rng.random() < 0.3:
                 layers.append(Dropout(generator, channels=rng.random() < 0.7))
+        if len(size) == 3 and size[1] == size[2] and rng.random() < 0.5:
+            layers.append(nn.AdaptiveAvgPool2d(1))
+            size = (size[0], 1, 1)
         if len(size) == 3:
             layers.append(nn.Flatten())
         features = torch.Size(size).numel()
@@ -77,7 +91,7 @@ def random_model(seed):
             out = rng.randint(2, 40)
             layers.append(nn.Linear(features, out, bias=rng.random() < 0.8))
             features = out
-            layers += [rng.choice([nn.ReLU(), nn.Tanh(), nn.Sigmoid()])] * (rng.random() < 0.5)
+            layers += [rng.choice(EXACT if exact else SMOOTH)] * (rng.random() < 0.5)
             layers += [Dropout(generator, 0.75)] * (rng.random() < 0.3)
         layers.append(nn.Linear(features, rng.randint(2, 12)))
         return nn.Sequential(*layers, *[nn.LogSoftmax(1)] * (task == "classification"))
@@ -121,15 +135,15 @@ def check(population, model, given):
 def test_gradients_of_random_chains_are_those_of_float64(part):
     """On whole numbers and halves, so that ties of ReLU and pooling are exact and frequent.
 
-    After tanh and the like no tie is exact: those chains have random numbers.
+    After tanh and the like, and the mean of 9 numbers, no tie is exact: those chains have random
+    numbers.
     """
     for seed in range(part, 200, 4):
         model, generator = random_model(seed), torch_stream(seed, "test")
         population = Population(model, 2, seed=0, backend="compiled", threads=1)
         b, X = seed % 37 + 1, population.X
-        smooth = any(
-            isinstance(layer, nn.Tanh | nn.Sigmoid) for layer in population.modules[0].modules()
-        )
+        inexact = *map(type, SMOOTH), nn.AdaptiveAvgPool2d
+        smooth = any(isinstance(layer, inexact) for layer in population.modules[0].modules())
 
         def drawn(*shape, generator=generator, smooth=smooth):
             if smooth:
@@ -242,7 +256,22 @@ class Nothings(Inner):
         self.conv2 = nn.Sequential(nn.Dropout2d(0), self.conv2, nn.Identity())
 
 
-@pytest.mark.parametrize("kind", [Functions, Views, Outer, Nothings])
+class Named(Inner):
+    """With functions of torch as attributes, and other activations."""
+
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.act, self.pooled = F.gelu, F.avg_pool2d
+
+    def forward(self, x):
+        x = self.act(
+            self.conv2(F.leaky_relu(self.pooled(self.conv1(x), 2), 0.2)), approximate="tanh"
+        )
+        x = F.adaptive_avg_pool2d(F.elu(F.relu6(x)), 1).flatten(1)
+        return self.hidden[1](F.silu(self.hidden[0](x)))
+
+
+@pytest.mark.parametrize("kind", [Functions, Views, Outer, Nothings, Named])
 def test_forward_passes_of_layers_in_a_row_are_chains(kind):
     model = Model(kind, (1, 9, 9), "classification")
     population = Population(model, 2, seed=0, backend="compiled", threads=1)
@@ -252,7 +281,13 @@ def test_forward_passes_of_layers_in_a_row_are_chains(kind):
 
 def other_forward(forward):
     """A function that makes a module with this forward pass."""
-    return type("Other", (Straight,), {"forward": forward})
+
+    def make(generator):
+        module = type("Other", (Straight,), {"forward": forward})(generator)
+        module.ours = relu
+        return module
+
+    return make
 
 
 def relu(x):
@@ -262,6 +297,10 @@ def relu(x):
 def kept(self, x):
     self.kept = 0.9 * self.kept
     return self.conv1(x).flatten(1)
+
+
+def by_value(self, x):
+    return self.ours(self.conv1(x)).flatten(1)
 
 
 def overlapping(self, x):
@@ -275,6 +314,7 @@ FORWARDS = {
     "training": lambda self, x: self.conv1(x if self.training else 2 * x).flatten(1),
     "what it keeps": kept,
     "a number of its own": lambda self, x: F.max_pool2d(self.conv1(x), self.kept).flatten(1),
+    "a function of its own": by_value,
     "other functions": lambda self, x: relu(self.conv1(x)).flatten(1),
     "dropout from a global stream": lambda self, x: F.dropout(self.conv1(x)).flatten(1),
     "a residual": lambda self, x: (x + self.conv1(x)).flatten(1),
@@ -285,6 +325,19 @@ FORWARDS = {
     "a flat batch": lambda self, x: self.conv1(x).flatten(),
     "outputs that are two": lambda self, x: (self.conv1(x), x),
 }
+
+
+def test_auto_leaves_wide_convolutions_without_pooling_to_torch(monkeypatch):
+    def made(generator):
+        return nn.Sequential(nn.Conv2d(40, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3))
+
+    model = Model(made, (40, 4, 4), "classification")
+    population = Population(model, 2, seed=0)
+    assert (population.backend, population.chain) == ("threads", None)
+    assert population.reason.startswith("auto: torch's convolutions without pooling are faster")
+    assert Population(model, 2, seed=0, backend="compiled").chain is not None
+    monkeypatch.setattr(layer_chain, "MOST_OF_WINDOW", 9 * 40)
+    assert Population(model, 2, seed=0).chain is not None
 
 
 @pytest.mark.parametrize("name", FORWARDS)

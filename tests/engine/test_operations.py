@@ -50,7 +50,7 @@ def in_rows(module):
 def passed(module, x, compiled, penalty):
     """The output, and the gradients of a sum of it, or of its input's gradient's square."""
     x = x.clone().requires_grad_()
-    with operations(module) if compiled else nullcontext():
+    with operations(*read([module])) if compiled else nullcontext():
         y = module(x)
         assert (type(y.grad_fn).__name__ == "_TakenBackward") == compiled
         stream = torch.Generator().manual_seed(0)
@@ -101,7 +101,7 @@ def test_a_relu_with_a_hook_or_a_forward_of_its_own_stays_by_itself():
     module, seen = nn.Sequential(norm, relu), []
 
     def steps():
-        with operations(module):
+        with operations(*read([module])):
             y = module(x)
         assert torch.allclose(y, relu(norm(x)), atol=1e-5)
         return type(y.grad_fn).__name__
@@ -132,7 +132,7 @@ def test_gradients_of_images_have_their_layout():
     x = torch.randn(2, 4, 6, 6, requires_grad=True)
     module = nn.Sequential(nn.Tanh(), Shortcut(), nn.Tanh())
     for given, compiled in (x, True), (x.to(**IMAGES), True), (x.to(**IMAGES), False):
-        with operations(module) if compiled else nullcontext():
+        with operations(*read([module])) if compiled else nullcontext():
             module(given).sum().backward()
         last = module[1].grad.is_contiguous(**IMAGES)
         assert last == (compiled and given is not x)
@@ -140,14 +140,14 @@ def test_gradients_of_images_have_their_layout():
 
 def test_other_layers_types_and_transforms_are_torchs():
     layer, x = nn.Linear(784, 512), torch.rand(32, 784)
-    with operations(layer):
+    with operations(*read([layer])):
         assert torch.equal(layer(x[:2]), nn.functional.linear(x[:2], layer.weight, layer.bias))
         with torch.autocast("cpu", torch.bfloat16):
             assert layer(x).dtype == torch.bfloat16
         rows = torch.func.vmap(layer)(x.view(2, 16, 784))
         assert torch.allclose(rows.view(32, 512), layer(x), atol=1e-5)
     own = type("Own", (nn.Linear,), {})(784, 512)
-    with operations(own):
+    with operations(*read([own])):
         assert "forward" not in vars(own)
 
 
@@ -216,7 +216,7 @@ def test_sequences_in_modules_are_those_of_float64(part, small):
             given = x.to(kind, copy=True).requires_grad_()
             for _ in range(2):  # the second time from what is known
                 each.zero_grad()
-                with operations(each) if compiled else nullcontext():
+                with operations(*read([each])) if compiled else nullcontext():
                     y = each(given)
                     y.square().sum().backward()
                 chained += "_TakenBackward" in names(y.grad_fn)
@@ -256,7 +256,7 @@ def test_a_chain_is_read_again_where_its_layers_change(small):
         change()
         given = x.to(module[0].weight.dtype)
         expected = module(given)
-        with operations(deep):
+        with operations(*read([deep])):
             assert torch.allclose(module(given), expected, atol=1e-5)
 
 
@@ -274,7 +274,7 @@ class Row(nn.Module):
 
 def test_modules_that_call_layers_in_a_row_are_sequences(small):
     row, x = in_rows(Row()), torch.rand(3, 6, requires_grad=True)
-    read([Row(), row])
+    _, layers = read([Row(), row])
     changes = {
         "nothing": lambda: None,
         "a hook": lambda: row.register_forward_hook(lambda row, given, y: 2 * y),
@@ -286,7 +286,7 @@ def test_modules_that_call_layers_in_a_row_are_sequences(small):
         change()
         expected = row(x)
         slope = torch.autograd.grad(expected.square().sum(), x)[0]
-        with operations(row):
+        with operations(layers):
             y = row(x)
         assert ("_TakenBackward" in names(y.grad_fn)) == (name in ("nothing", "a hook"))
         assert torch.allclose(y, expected, atol=1e-5)

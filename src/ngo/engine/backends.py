@@ -118,15 +118,26 @@ def backend(name: str, *, version: int = 1) -> Callable[[Backend], Backend]:
     return registers(BACKENDS, name, lambda build, _: build, version=version)
 
 
+def trained(module: torch.nn.Module) -> list[tuple[Any, Any]]:
+    """The parameters that are trained, and their gradients' places in ``G``."""
+    return [(x, x.grad) for x in module.parameters() if x.requires_grad]
+
+
 def backward(
-    workers: Workers, i: int, inputs: Tensor, targets: Tensor, then: HalfStep | None = None
+    workers: Workers,
+    i: int,
+    inputs: Tensor,
+    targets: Tensor,
+    then: HalfStep | None = None,
+    places: Sequence[tuple[Any, Any]] = (),
 ) -> Tensor:
     """Write worker i's gradient to its row of ``G``; return its loss.
 
     Autograd's are copied there while they are in the cache: to add them up takes two more passes.
-    Or X takes the half step ``then`` with them, and ``G`` is not written.
+    Or X takes the half step ``then`` with them, and ``G`` is not written. ``places`` are by default
+    all of the worker's module.
     """
-    places: Any = [(x, x.grad) for x in workers.modules[i].parameters() if x.requires_grad]
+    places = places or trained(workers.modules[i])
     try:
         for parameter, _ in places:
             parameter.grad = None
@@ -217,23 +228,24 @@ def threads(workers: Workers) -> Gradients:
 
 def _by_worker(workers: Workers, spread: Map) -> Gradients:
     modules = list(workers.modules)  # builds them in this thread
+    places = [trained(module) for module in modules]
     compiled: Callable[..., AbstractContextManager[None]] = nullcontext
-    prepare: Callable[[], object] = nullcontext
+    read: Callable[[], Sequence[Any]] = partial(range, workers.n)
     if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
-        from ngo.engine.operations import operations as compiled  # torch's modules
-        from ngo.engine.operations import read
+        from ngo.engine import operations  # torch's modules
 
-        prepare = cache(partial(read, modules))
+        compiled, read = operations.operations, cache(partial(operations.read, modules))
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
-        prepare()
         inputs, targets = batches.all()
-        rows = range(workers.n) if batches.workers is None else batches.workers
+        rows, layers = range(workers.n) if batches.workers is None else batches.workers, read()
 
         def worker(k: int) -> Tensor:
+            i = rows[k]
             # Autograd counts changes in place of .data apart from those by other workers' modules.
-            with compiled(workers.modules[rows[k]]):
-                return backward(workers, rows[k], inputs[k].data, targets[k].data, then)
+            with compiled(layers[i]):
+                batch = inputs[k].data, targets[k].data
+                return backward(workers, i, *batch, then, places[i])
 
         return torch.stack(spread(worker, len(rows)))
 
@@ -438,8 +450,8 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
         def draw(k: int) -> None:
             generator = workers.generators[numbered[k]]
             for layer, row in zip(random, rows[k], strict=True):
-                if layer.keep:
-                    row.bernoulli_(layer.keep, generator=generator)
+                if layer.constant:
+                    row.bernoulli_(layer.constant, generator=generator)
                 else:
                     row.normal_(generator=generator)
 
@@ -474,10 +486,11 @@ def auto(workers: Workers) -> Gradients:
     gradients agree. The same run therefore has the same bytes on the same kind of CPU. On a GPU,
     where ``graphs`` and ``vmap`` are for the workers of one run, it is a timing of ten steps.
     """
-    on_cpu = not workers.X.is_cuda
+    on_cpu, why = not workers.X.is_cuda, "the module is no chain of known layers"
+    if workers.chain is not None and not workers.chain.pays:
+        workers.chain, why = None, "torch's convolutions without pooling are faster than a chain's"
     if on_cpu and workers.chain is None and not _small(workers):
-        workers.backend = "threads"
-        workers.reason = "auto: the module is no chain of known layers, and they are not many small"
+        workers.backend, workers.reason = "threads", f"auto: {why}, and they are not many small"
         return BACKENDS["threads"](workers)
     workers.reason = "auto"
     chosen: list[Gradients] = []

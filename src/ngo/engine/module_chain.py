@@ -17,10 +17,10 @@ from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw, 
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
-from ngo.native.layer_chain import LAYERS, Chain, Layer
+from ngo.native.layer_chain import CONVOLUTIONS, LAYERS, Chain, Layer
 
 #: Activations before which the maximum may be taken.
-INCREASING = (nn.ReLU, nn.Tanh, nn.Sigmoid)
+INCREASING = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.ReLU6)
 
 
 class _Other(Exception):
@@ -98,7 +98,7 @@ def first_layers(
         pooled = kinds.count("conv_pool_relu") + kinds.count("conv_pool")
         enough = pooled or sum(map(torch.numel, nn.Sequential(*copies).parameters())) >= least
         right = len(kinds) + pooled > 1 and kinds.count("convolution") <= pooled
-        right &= kinds[0] not in ("relu", "tanh", "sigmoid") and not reader.normalised
+        right &= kinds[0] in (*CONVOLUTIONS, "linear") and not reader.normalised
         return (count, reader.layers, reader.shape) if right and enough else None
     return None
 
@@ -132,10 +132,13 @@ class _Reader:
         while leaves:
             _require(not self.normalised)
             leaf = leaves.pop(0)
-            if type(leaf) in (nn.Conv2d, ViewedConv2d):
-                pools = [k for k, layer in enumerate(leaves[:2]) if _is_pool(layer)]
+            if type(leaf) is ConvPoolReLU2d:
+                leaves = [nn.MaxPool2d(2), nn.ReLU(), *leaves]
+            if isinstance(leaf, nn.Conv2d) and type(leaf) in KINDS:
+                pools = [k for k, layer in enumerate(leaves[:2]) if _is_halving(layer)]
                 kinds = [type(layer) for layer in leaves[:2]]
-                if pools and (pools[0] == 0 or kinds[0] in INCREASING):
+                fit = leaf.bias is not None and leaf.kernel_size[0] in KERNEL_SIZES
+                if fit and pools and (pools[0] == 0 or kinds[0] in INCREASING):
                     del leaves[pools[0]]  # the maximum comes first: it changes nothing
                     if nn.ReLU in kinds:
                         del leaves[0]
@@ -163,7 +166,7 @@ class _Reader:
             raise _Other from None
         return {"weight": weight, "bias": bias}
 
-    def _conv(self, layer: nn.Conv2d, kind: str = "conv_pool_relu") -> None:
+    def _conv(self, layer: nn.Conv2d, kind: str) -> None:
         """Add a convolution, with 2 × 2 pooling or without; padding is a layer of its own."""
         k, width = layer.kernel_size
         given: Any = layer.padding
@@ -175,11 +178,43 @@ class _Reader:
         _require(len(self.shape) == 3 and self.shape[0] == layer.in_channels)
         sides, pool = [side + 2 * int(p) for side in self.shape[1:]], kind != "convolution"
         _require(min(sides) >= k + pool)  # at least one window
-        _require(not pool or (k in KERNEL_SIZES and layer.bias is not None))
         if p:
             self._add("padding", (self.shape[0], *sides), k=int(p))
         shape = (layer.out_channels, *((side - k + 1) // (1 + pool) for side in sides))
         self._add(kind, shape, out=layer.out_channels, k=k, **self._parameters(layer))
+
+    def _pool(self, layer: nn.MaxPool2d | nn.AvgPool2d | nn.AdaptiveAvgPool2d) -> None:
+        """Add a pooling by square windows, without padding."""
+        _require(len(self.shape) == 3)
+        if type(layer) is nn.AdaptiveAvgPool2d:
+            _require(layer.output_size in (1, (1, 1)) and self.shape[1] == self.shape[2])
+            k = step = self.shape[1]
+        else:
+            (k, width), (step, other) = _pair(layer.kernel_size), _pair(layer.stride)
+            _require(k == width and step == other and min(self.shape[1:]) >= k)
+            plain: dict[str, Any] = {
+                "padding": 0,
+                "ceil_mode": False,
+                "dilation": 1,
+                "return_indices": False,
+            }
+            plain |= {"divisor_override": None}
+            own = {name: getattr(layer, name, value) for name, value in plain.items()}
+            _require(all(own[name] in (value, (value, value)) for name, value in plain.items()))
+        sides = [(side - k) // step + 1 for side in self.shape[1:]]
+        kind = "maximum" if type(layer) is nn.MaxPool2d else "average"
+        self._add(kind, (self.shape[0], *sides), k=k, step=step)
+
+    def _activation(self, layer: nn.Module) -> None:
+        kind, constant = type(layer).__name__.lower(), 0.0
+        if isinstance(layer, nn.GELU):
+            kind = "gelu_tanh" if layer.approximate == "tanh" else kind
+        elif isinstance(layer, nn.LeakyReLU):
+            kind, constant = "leaky_relu", layer.negative_slope
+        elif isinstance(layer, nn.ELU):
+            constant = layer.alpha
+        _require(constant >= 0)
+        self._add(kind, self.shape, constant=constant)
 
     def _linear(self, layer: nn.Linear) -> None:
         _require(self.shape == (layer.in_features,))
@@ -189,7 +224,7 @@ class _Reader:
     def _dropout(self, layer: Dropout) -> None:
         _require(layer.generator is self._generator and layer.source is draw and not self.is_vae)
         draws = self.shape[0] if layer.channels else math.prod(self.shape)
-        self._add("dropout", self.shape, draws=draws, keep=1 - layer.probability)
+        self._add("dropout", self.shape, draws=draws, constant=1 - layer.probability)
 
     def _vae(self, layer: VAE) -> None:
         _require(layer.generator is self._generator and layer.source is draw and self.is_vae)
@@ -213,12 +248,13 @@ class _Reader:
         self.normalised = True  # cross entropy normalises
 
 
+#: Activations, of which some have a number.
+ACTIVATIONS = (*INCREASING, nn.SiLU, nn.GELU)
+
 READERS: dict[type, Callable[[_Reader, Any], None]] = {
-    ConvPoolReLU2d: _Reader._conv,
+    **dict.fromkeys(ACTIVATIONS, _Reader._activation),
+    **dict.fromkeys((nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d), _Reader._pool),
     nn.Linear: _Reader._linear,
-    nn.ReLU: lambda reader, _: reader._add("relu", reader.shape),
-    nn.Tanh: lambda reader, _: reader._add("tanh", reader.shape),
-    nn.Sigmoid: lambda reader, _: reader._add("sigmoid", reader.shape),
     Dropout: _Reader._dropout,
     VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,
@@ -230,7 +266,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
 NOTHING = nn.Identity, nn.Dropout, nn.Dropout2d
 
 #: The layers of a chain, by their types.
-KINDS = {nn.Conv2d, ViewedConv2d, nn.MaxPool2d, *NOTHING, *READERS}
+KINDS = {nn.Conv2d, ViewedConv2d, ConvPoolReLU2d, *NOTHING, *READERS}
 
 
 def _leaves(module: nn.Module) -> Iterator[nn.Module]:
@@ -246,10 +282,14 @@ def _leaves(module: nn.Module) -> Iterator[nn.Module]:
         yield from layers or ()
 
 
-def _is_pool(layer: nn.Module) -> bool:
+def _is_halving(module: nn.Module) -> bool:
     """Whether this is 2 × 2 max pooling."""
-    if type(layer) is not nn.MaxPool2d:
+    if type(module) is not nn.MaxPool2d:
         return False
     sizes = {"kernel_size": 2, "stride": 2, "padding": 0, "dilation": 1}
-    plain = all(getattr(layer, name) in (size, (size, size)) for name, size in sizes.items())
-    return plain and not (layer.ceil_mode or layer.return_indices)
+    plain = all(getattr(module, name) in (size, (size, size)) for name, size in sizes.items())
+    return plain and not (module.ceil_mode or module.return_indices)
+
+
+def _pair(sizes: Any) -> tuple[int, int]:
+    return sizes if isinstance(sizes, tuple) else (sizes, sizes)

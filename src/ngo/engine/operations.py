@@ -36,26 +36,29 @@ Maybe = torch.Tensor | None
 Leaves = Sequence[nn.Module]
 
 
+#: Layers, and what takes their forward passes.
+Taken = Sequence[tuple[nn.Module, Callable[..., Any]]]
+
+
 @contextmanager
-def operations(module: nn.Module) -> Iterator[None]:
-    """Within it, compiled code takes the module's layers that it knows."""
-    found = ((layer, _taken(layer)) for layer in module.modules() if "forward" not in vars(layer))
-    layers = {layer: take for layer, take in found if take}
-    for layer, take in layers.items():
-        vars(layer)["forward"] = partial(take, layer)
+def operations(layers: Taken) -> Iterator[None]:
+    """Within it, compiled code takes these layers, but for those with a forward of their own."""
+    own = [(vars(layer), take) for layer, take in layers if "forward" not in vars(layer)]
+    for attributes, take in own:
+        attributes["forward"] = take
     try:
         yield
     finally:
-        for layer in layers:
-            del vars(layer)["forward"]
+        for attributes, _ in own:
+            del attributes["forward"]
 
 
 #: Of modules of other types, their parts, and the layers among them that they call in a row.
 ROWS: WeakKeyDictionary[nn.Module, tuple[Leaves, Leaves]] = WeakKeyDictionary()
 
 
-def read(modules: Sequence[nn.Module]) -> None:
-    """Find what of like modules calls layers in a row, for ``operations``.
+def read(modules: Sequence[nn.Module]) -> list[Taken]:
+    """What compiled code takes of each of some like modules, for ``operations``.
 
     No module may be called meanwhile: ``torch.fx`` changes the calls of all.
     """
@@ -70,12 +73,8 @@ def read(modules: Sequence[nn.Module]) -> None:
             for own in parts:
                 row = [own[x] if isinstance(x, int) else x for x in places]
                 ROWS[own[at]] = [*own[at].modules()][1:], row
-
-
-def _taken(layer: nn.Module) -> Callable[..., Any] | None:
-    """What takes the layer's forward pass."""
-    parts, _ = ROWS.get(layer, (None, None))
-    return sequence if parts == [*layer.modules()][1:] else TAKEN.get(type(layer))
+    takes = [[(x, sequence if x in ROWS else TAKEN.get(type(x))) for x in own] for own in parts]
+    return [[(x, partial(take, x)) for x, take in own if take] for own in takes]
 
 
 class _Taken(torch.autograd.Function):
@@ -167,7 +166,7 @@ def _channels_last(x: torch.Tensor) -> bool:
 #: By the type of a layer that a chain, or ``group_norm``, may take: what decides how.
 LEAVES = {
     kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
-    for kind in (nn.Conv2d, nn.MaxPool2d, nn.GroupNorm, *READERS)
+    for kind in (nn.Conv2d, nn.GroupNorm, *READERS)
 }
 HOOKED = itemgetter(*HOOKS)
 
@@ -178,7 +177,10 @@ KNOWN: WeakKeyDictionary[nn.Module, dict[tuple[int, torch.Size], Any]] = WeakKey
 
 def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
-    leaves, known = [*(ROWS[layer][1] if layer in ROWS else layer)], KNOWN.setdefault(layer, {})
+    parts, row = ROWS.get(layer, (None, layer))
+    if parts and parts != [*layer.modules()][1:]:  # others now
+        return type(layer).forward(layer, x)
+    leaves, known = [*row], KNOWN.setdefault(layer, {})
     while leaves:
         # Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
         if type(x) is torch.Tensor and x.grad_fn and _fit(x) and _channels_last(x):

@@ -30,7 +30,14 @@ CALLS: dict[Any, Any] = {
         (nn.ReLU, F.relu, torch.relu, "relu"),
         (nn.Tanh, torch.tanh, "tanh"),
         (nn.Sigmoid, torch.sigmoid, "sigmoid"),
+        (nn.LeakyReLU, F.leaky_relu),
+        (nn.ELU, F.elu),
+        (nn.ReLU6, F.relu6),
+        (nn.SiLU, F.silu),
+        (nn.GELU, F.gelu),
         (nn.MaxPool2d, F.max_pool2d, torch.max_pool2d),
+        (nn.AvgPool2d, F.avg_pool2d),
+        (nn.AdaptiveAvgPool2d, F.adaptive_avg_pool2d),
         (_flatten, torch.flatten, "flatten"),
         (_log_softmax, F.log_softmax, torch.log_softmax, "log_softmax"),
     )
@@ -40,8 +47,8 @@ VIEWS = ("view", "reshape", torch.reshape)
 
 #: What such a forward pass may name, beside layers, torch's modules and functions.
 BUILTINS = {"enumerate", "len", "range"}
-ATTRIBUTES = {"nn", "functional", "relu", "tanh", "sigmoid", "max_pool2d", "flatten", "log_softmax"}
-ATTRIBUTES |= {"view", "reshape", "size", "shape"}
+ATTRIBUTES = {"nn", "functional", "view", "reshape", "size", "shape", "max_pool2d"}
+ATTRIBUTES |= {call if isinstance(call, str) else call.__name__ for call in CALLS}
 
 
 def straight_layers(module: nn.Module, known: Collection[type]) -> list[nn.Module] | None:
@@ -79,8 +86,10 @@ def _is_constant(module: nn.Module) -> bool:
     kind = type(module)
     code, outside = kind.forward.__code__, kind.forward.__globals__
     names = {part for name, _ in module.named_modules() for part in name.split(".")} | ATTRIBUTES
-    for each in module.modules():  # their methods and values are no layers
-        names -= {*dir(type(each)), *vars(each)}
+    values = [(name, x) for each in module.modules() for name, x in vars(each).items()]
+    names |= {name for name, x in values if _is_known(x)}
+    names -= {name for name, x in values if not _is_known(x)}  # these are no layers, nor methods
+    names -= {name for each in module.modules() for name in dir(type(each))}
 
     def fits(step: dis.Instruction) -> bool:
         name = step.argval
@@ -88,13 +97,18 @@ def _is_constant(module: nn.Module) -> bool:
             return name in names and step.opname in ("LOAD_ATTR", "LOAD_METHOD")
         given = outside.get(name)
         of_torch = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
-        return of_torch or given in CALLS or (name in BUILTINS and name not in outside)
+        return of_torch or _is_known(given) or (name in BUILTINS and name not in outside)
 
     return (
         not code.co_freevars
         and not any(isinstance(constant, CodeType) for constant in code.co_consts)
         and all(fits(step) for step in dis.get_instructions(code) if step.opcode in dis.hasname)
     )
+
+
+def _is_known(value: Any) -> bool:
+    """Whether this is a function of torch that stands for a layer."""
+    return callable(value) and value in CALLS
 
 
 def _layers(module: nn.Module, nodes: Iterable[Any]) -> Iterable[nn.Module]:

@@ -35,6 +35,11 @@ void ngo_pad(float *inside, float *padded, size channels, size h, size width, si
              int to_padded);
 void ngo_squash(float *x, size n, int sigmoid);
 void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid);
+void ngo_activate(size kind, float c, const float *x, float *y, float *dy, size n);
+void ngo_pool(const float *x, float *y, size channels, size h, size width, size b, size k, size step,
+              int average);
+void ngo_pool_backward(const float *x, const float *y, const float *dy, float *dx, float *left, size channels,
+                       size h, size width, size b, size k, size step, int average);
 double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
                          size classes, size *correct);
 double ngo_squared_error(const float *y, float *dy, size n, size b);
@@ -48,17 +53,18 @@ void ngo_product(const float *a, const float *b, const float *bias, float *c, si
 
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum {
-    CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, TANH, SIGMOID
+    CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, TANH, SIGMOID,
+    MAXIMUM, AVERAGE, ACTIVATIONS /* and those after, of losses.c */
 };
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
 typedef struct {
     size kind;
     size in, h, w;         /* channels, height and width of the input; or its features, 1 and 1 */
-    size out, k;           /* output channels or features; the size of the kernel, or of padding */
+    size out, k, step;     /* output channels or features; the size of the kernel, window or padding; strides */
     size weight, bias;     /* where they start among the parameters; bias -1: none */
     size drawn, draws;     /* random numbers of a sample: of earlier layers, of this one */
-    double keep;           /* dropout's probability of keeping a number */
+    double constant;       /* dropout's probability of keeping a number; an activation's */
 } layer;
 
 typedef struct {
@@ -110,17 +116,24 @@ static int squashes(const layer *l)
     return l->kind == TANH || l->kind == SIGMOID;
 }
 
+static int pools(const layer *l)
+{
+    return l->kind == MAXIMUM || l->kind == AVERAGE;
+}
+
 static int is_elementwise(const layer *l)
 {
     return l->kind == RELU || l->kind == DROPOUT || squashes(l);
 }
 
-/* Whether layer i takes the place of its input: an elementwise one, but after tanh and the like, whose
+/* Whether layer i takes the place of its input: a simple elementwise one, but after tanh and the like, whose
  * backward pass needs their output, and a sigmoid, which hides the signs that ReLU's needs. */
 static int in_place(const layer *layers, size i)
 {
-    const layer *l = layers + i;
-    return is_elementwise(l) && !(i && (l->kind == SIGMOID ? is_elementwise(l - 1) : squashes(l - 1)));
+    const layer *l = layers + i, *before = l - 1;
+    if (!i || !is_elementwise(l))
+        return is_elementwise(l);
+    return before->kind != MAXIMUM && !(l->kind == SIGMOID ? is_elementwise(before) : squashes(before));
 }
 
 static size outputs(const layer *l)
@@ -129,6 +142,8 @@ static size outputs(const layer *l)
         return l->out * ((l->h - l->k + 1) / 2) * ((l->w - l->k + 1) / 2);
     if (l->kind == CONVOLUTION)
         return l->out * (l->h - l->k + 1) * (l->w - l->k + 1);
+    if (pools(l))
+        return l->in * ((l->h - l->k) / l->step + 1) * ((l->w - l->k) / l->step + 1);
     if (l->kind == PADDING)
         return l->in * (l->h + 2 * l->k) * (l->w + 2 * l->k);
     return l->kind == LINEAR || l->kind == GAUSSIAN_CODE ? l->out : l->in * l->h * l->w;
@@ -230,7 +245,7 @@ static void drop(const layer *l, const item *it, float *restrict x, float *restr
         return;
     const float *noise = it->noise + l->drawn * it->b;
     size plane = l->in * l->h * l->w / l->draws;
-    float scale = 1 / (float)l->keep;
+    float scale = 1 / (float)l->constant;
     for (size j = 0; j < l->draws; j++) {
         for (size v = 0; v < it->b; v++)
             mask[v] = noise[v * l->draws + j] * scale;
@@ -261,6 +276,10 @@ static double forward(const chain *c, const item *it, const space *s)
             ngo_convolution(x, weight, bias, p.y, it->b, l->in, l->h, l->w, l->out, l->k);
         else if (l->kind == PADDING)
             ngo_pad((float *)x, p.y, l->in, l->h, l->w, it->b, l->k, 1);
+        else if (pools(l))
+            ngo_pool(x, p.y, l->in, l->h, l->w, it->b, l->k, l->step, l->kind == AVERAGE);
+        else if (l->kind >= ACTIVATIONS)
+            ngo_activate(l->kind - ACTIVATIONS, l->constant, x, p.y, NULL, n);
         else if (squashes(l))
             ngo_squash(p.y, n, l->kind == SIGMOID);
         else if (l->kind == LINEAR)
@@ -300,6 +319,10 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
             ngo_squash_backward(y, s->dy, n, l->kind == SIGMOID);
             continue;
         }
+        if (l->kind >= ACTIVATIONS) {
+            ngo_activate(l->kind - ACTIVATIONS, l->constant, x, NULL, s->dy, n);
+            continue;
+        }
         if (l->kind == DROPOUT) {
             drop(l, it, s->dy, s->scratch);
             continue;
@@ -321,6 +344,9 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         } else if (l->kind == CONVOLUTION)
             ngo_convolution_backward(x, it->parameters + l->weight, s->dy, dx, dw, db, s->scratch, it->b,
                                      l->in, l->h, l->w, l->out, l->k);
+        else if (pools(l))
+            ngo_pool_backward(x, y, s->dy, dx, s->scratch, l->in, l->h, l->w, it->b, l->k, l->step,
+                              l->kind == AVERAGE);
         else if (l->kind == PADDING)
             ngo_pad(dx, s->dy, l->in, l->h, l->w, it->b, l->k, 0);
         else

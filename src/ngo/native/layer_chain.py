@@ -19,8 +19,14 @@ LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = (
     *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
-    *("conv_pool", "convolution", "padding", "tanh", "sigmoid"),
+    *("conv_pool", "convolution", "padding", "tanh", "sigmoid", "maximum", "average"),
+    *("leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh"),
 )
+
+CONVOLUTIONS = ("conv_pool_relu", "conv_pool", "convolution")
+
+#: Where more numbers meet a kernel, a convolution without pooling is slower than torch's.
+MOST_OF_WINDOW = 300
 
 # Samples of an evaluation that pass all layers together: their numbers stay in a core's cache.
 PIECE = 32
@@ -30,9 +36,9 @@ class Layer(ctypes.Structure):
     """A layer; layer_chain.c explains the fields."""
 
     _fields_ = [
-        *[(name, SIZE) for name in ("kind", "input", "h", "w", "out", "k", "weight", "bias")],
-        *[(name, SIZE) for name in ("drawn", "draws")],
-        ("keep", DOUBLE),
+        *[(name, SIZE) for name in ("kind", "input", "h", "w", "out", "k", "step")],
+        *[(name, SIZE) for name in ("weight", "bias", "drawn", "draws")],
+        ("constant", DOUBLE),
     ]
 
 
@@ -75,6 +81,22 @@ class Chain:
         self._grey = torch.arange(256, dtype=torch.uint8) / 255
         self._work = torch.empty(0)  # of each thread: [threads, floats]
         self._batch = 0  # the largest batch that it is enough for
+
+    @property
+    def pays(self) -> bool:
+        """Whether it is faster than torch's layers: unless wide convolutions without pooling have
+        most products.
+        """
+        slow = fast = 0
+        for layer in self.layers:
+            if (kind := LAYERS[layer.kind]) in CONVOLUTIONS:
+                window = layer.input * layer.k**2
+                products = window * layer.out * (layer.h - layer.k + 1) * (layer.w - layer.k + 1)
+                if kind == "convolution" and window > MOST_OF_WINDOW:
+                    slow += products
+                else:
+                    fast += products
+        return slow <= 2 * fast
 
     def gradients(
         self,

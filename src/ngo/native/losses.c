@@ -1,5 +1,5 @@
 /* Losses, and the codes whose divergence is a part of one: their sum over a batch, and the gradient of their
- * mean over it; and activations that need exponentials.
+ * mean over it; and activations.
  *
  * The outputs y are [outputs, b]. The gradient goes to dy, which holds the targets before, unless they are
  * classes.
@@ -139,4 +139,56 @@ void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid)
 {
     for (size v = 0; v < n; v++)
         dy[v] *= sigmoid ? y[v] * (1 - y[v]) : 1 - y[v] * y[v];
+}
+
+/* The order is that of LAYERS in layer_chain.py. */
+enum { LEAKY_RELU, ELU, RELU6, SILU, GELU, GELU_TANH };
+
+static inline float sigmoid_of(float x)
+{
+    float power = exp_of(x < 0 ? x : -x);
+    return (x < 0 ? power : 1) / (1 + power);
+}
+
+/* e^x, at most 1. */
+static inline float low_exp(float x)
+{
+    return exp_of(x > 0 ? 0 : x);
+}
+
+/* x Φ(x), or its slope, for the normal distribution Φ (Abramowitz and Stegun, 7.1.26). */
+static inline float gelu(float x, int slope)
+{
+    float far = fabsf(x) * 0.707106781f, power = exp_of(-far * far), t = 1 / (1 + 0.3275911f * far);
+    float tail = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+    float below = x < 0 ? tail * power / 2 : 1 - tail * power / 2;
+    return slope ? below + x * power * 0.398942280f : x * below;
+}
+
+/* x σ(s(x)), or its slope, for the sigmoid σ: SiLU, and GELU by tanh. */
+static inline float gated(float x, int by_tanh, int slope)
+{
+    float scale = by_tanh ? 1.59576912f : 1, bend = by_tanh ? 0.044715f * scale * x * x : 0;
+    float gate = sigmoid_of(x * (scale + bend));
+    return slope ? gate * (1 + x * (1 - gate) * (scale + 3 * bend)) : x * gate;
+}
+
+#define EACH(value, slope)                                                                         \
+    for (size v = 0; !dy && v < n; v++)                                                            \
+        y[v] = value;                                                                              \
+    for (size v = 0; dy && v < n; v++)                                                             \
+        dy[v] *= slope;                                                                            \
+    break;
+
+/* y = f(x) of n numbers; or, with dy, its product with f's slope at x. `c` is LeakyReLU's slope, ELU's α. */
+void ngo_activate(size kind, float c, const float *restrict x, float *restrict y, float *restrict dy, size n)
+{
+    switch (kind) {
+    case LEAKY_RELU: EACH(x[v] * (x[v] > 0 ? 1 : c), x[v] > 0 ? 1 : c)
+    case ELU: EACH(x[v] > 0 ? x[v] : c * (low_exp(x[v]) - 1), x[v] > 0 ? 1 : c * low_exp(x[v]))
+    case RELU6: EACH(x[v] < 0 ? 0 : x[v] > 6 ? 6 : x[v], x[v] > 0 && x[v] < 6)
+    case SILU: EACH(gated(x[v], 0, 0), gated(x[v], 0, 1))
+    case GELU: EACH(gelu(x[v], 0), gelu(x[v], 1))
+    case GELU_TANH: EACH(gated(x[v], 1, 0), gated(x[v], 1, 1))
+    }
 }
