@@ -74,6 +74,9 @@ def random_model(seed):
                 after = after[:1] if rng.random() < 0.3 else after[:: rng.choice([1, -1])]
                 layers += [nn.Conv2d(size[0], out, k, padding=p), *after]
             size = (out, *((side + 2 * p - k + 1) // pool for side in size[1:]))
+            if rng.random() < 0.3:
+                groups = rng.choice([g for g in range(1, 10) if out % g == 0])
+                layers.append(nn.GroupNorm(groups, out, eps=0.1))
             if rng.random() < 0.4 and min(size[1:]) >= 3:
                 layer, k, step = rng.choice(POOLS)
                 layers.append(layer)
@@ -91,6 +94,7 @@ def random_model(seed):
             out = rng.randint(2, 40)
             layers.append(nn.Linear(features, out, bias=rng.random() < 0.8))
             features = out
+            layers += [rng.choice([nn.LayerNorm(out), nn.GroupNorm(1, out)])] * (rng.random() < 0.2)
             layers += [rng.choice(EXACT if exact else SMOOTH)] * (rng.random() < 0.5)
             layers += [Dropout(generator, 0.75)] * (rng.random() < 0.3)
         layers.append(nn.Linear(features, rng.randint(2, 12)))
@@ -142,7 +146,7 @@ def test_gradients_of_random_chains_are_those_of_float64(part):
         model, generator = random_model(seed), torch_stream(seed, "test")
         population = Population(model, 2, seed=0, backend="compiled", threads=1)
         b, X = seed % 37 + 1, population.X
-        inexact = *map(type, SMOOTH), nn.AdaptiveAvgPool2d
+        inexact = *map(type, SMOOTH), nn.AdaptiveAvgPool2d, nn.GroupNorm, nn.LayerNorm
         smooth = any(isinstance(layer, inexact) for layer in population.modules[0].modules())
 
         def drawn(*shape, generator=generator, smooth=smooth):
@@ -329,14 +333,14 @@ FORWARDS = {
 
 def test_auto_leaves_wide_convolutions_without_pooling_to_torch(monkeypatch):
     def made(generator):
-        return nn.Sequential(nn.Conv2d(40, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3))
+        return nn.Sequential(nn.Conv2d(60, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3))
 
-    model = Model(made, (40, 4, 4), "classification")
+    model = Model(made, (60, 4, 4), "classification")
     population = Population(model, 2, seed=0)
     assert (population.backend, population.chain) == ("threads", None)
     assert population.reason.startswith("auto: torch's convolutions without pooling are faster")
     assert Population(model, 2, seed=0, backend="compiled").chain is not None
-    monkeypatch.setattr(layer_chain, "MOST_OF_WINDOW", 9 * 40)
+    monkeypatch.setattr(layer_chain, "MOST_OF_WINDOW", 9 * 60)
     assert Population(model, 2, seed=0).chain is not None
 
 

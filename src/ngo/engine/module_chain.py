@@ -157,7 +157,9 @@ class _Reader:
         self._drawn += self.layers[-1].draws
         self.shape = shape
 
-    def _parameters(self, layer: nn.Conv2d | nn.Linear) -> dict[str, int]:
+    def _parameters(
+        self, layer: nn.Conv2d | nn.Linear | nn.GroupNorm | nn.LayerNorm
+    ) -> dict[str, int]:
         """Where the layer's weight and bias start; each parameter is taken once."""
         try:
             weight = self._starts.pop(id(layer.weight))
@@ -204,6 +206,16 @@ class _Reader:
         sides = [(side - k) // step + 1 for side in self.shape[1:]]
         kind = "maximum" if type(layer) is nn.MaxPool2d else "average"
         self._add(kind, (self.shape[0], *sides), k=k, step=step)
+
+    def _norm(self, layer: nn.GroupNorm | nn.LayerNorm) -> None:
+        """Add a normalization of groups of channels, or of all features."""
+        if isinstance(layer, nn.LayerNorm):
+            _require(self.shape == tuple(layer.normalized_shape) and len(self.shape) == 1)
+        else:
+            _require(self.shape[0] == layer.num_channels and len(self.shape) in (1, 3))
+        _require(layer.weight is not None and layer.bias is not None)
+        groups = 1 if isinstance(layer, nn.LayerNorm) else layer.num_groups
+        self._add("norm", self.shape, k=groups, constant=layer.eps, **self._parameters(layer))
 
     def _activation(self, layer: nn.Module) -> None:
         kind, constant = type(layer).__name__.lower(), 0.0
@@ -254,6 +266,7 @@ ACTIVATIONS = (*INCREASING, nn.SiLU, nn.GELU)
 READERS: dict[type, Callable[[_Reader, Any], None]] = {
     **dict.fromkeys(ACTIVATIONS, _Reader._activation),
     **dict.fromkeys((nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d), _Reader._pool),
+    **dict.fromkeys((nn.GroupNorm, nn.LayerNorm), _Reader._norm),
     nn.Linear: _Reader._linear,
     Dropout: _Reader._dropout,
     VAE: _Reader._vae,

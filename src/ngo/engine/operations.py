@@ -166,7 +166,7 @@ def _channels_last(x: torch.Tensor) -> bool:
 #: By the type of a layer that a chain, or ``group_norm``, may take: what decides how.
 LEAVES = {
     kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
-    for kind in (nn.Conv2d, nn.GroupNorm, *READERS)
+    for kind in (nn.Conv2d, *READERS)
 }
 HOOKED = itemgetter(*HOOKS)
 

@@ -40,6 +40,11 @@ void ngo_pool(const float *x, float *y, size channels, size h, size width, size 
               int average);
 void ngo_pool_backward(const float *x, const float *y, const float *dy, float *dx, float *left, size channels,
                        size h, size width, size b, size k, size step, int average);
+void ngo_normalise(const float *x, const float *scale, const float *shift, float *y, float *moments, size channels,
+                   size plane, size b, size groups, float eps);
+void ngo_normalise_backward(const float *x, const float *scale, const float *dy, const float *moments, float *dx,
+                            float *dscale, float *dshift, float *sums, size channels, size plane, size b,
+                            size groups);
 double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
                          size classes, size *correct);
 double ngo_squared_error(const float *y, float *dy, size n, size b);
@@ -54,17 +59,17 @@ void ngo_product(const float *a, const float *b, const float *bias, float *c, si
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum {
     CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, TANH, SIGMOID,
-    MAXIMUM, AVERAGE, ACTIVATIONS /* and those after, of losses.c */
+    MAXIMUM, AVERAGE, NORM, ACTIVATIONS /* and those after, of losses.c */
 };
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
 typedef struct {
     size kind;
     size in, h, w;         /* channels, height and width of the input; or its features, 1 and 1 */
-    size out, k, step;     /* output channels or features; the size of the kernel, window or padding; strides */
+    size out, k, step;     /* output channels or features; the size of the kernel, window or padding, or groups; strides */
     size weight, bias;     /* where they start among the parameters; bias -1: none */
     size drawn, draws;     /* random numbers of a sample: of earlier layers, of this one */
-    double constant;       /* dropout's probability of keeping a number; an activation's */
+    double constant;       /* dropout's probability of keeping a number; an activation's; ε */
 } layer;
 
 typedef struct {
@@ -109,6 +114,11 @@ static int is_pooled(const layer *l)
 static int is_convolution(const layer *l)
 {
     return is_pooled(l) || l->kind == CONVOLUTION;
+}
+
+static int has_parameters(const layer *l)
+{
+    return is_convolution(l) || l->kind == LINEAR || l->kind == NORM;
 }
 
 static int squashes(const layer *l)
@@ -176,7 +186,7 @@ static size lay_out(const chain *c, size b, float *work, space *s)
             p->y = i ? s->places[i - 1].y : s->inputs;
             continue;
         }
-        p->y = take(&rest, out * b);
+        p->y = take(&rest, (out + (l->kind == NORM ? 2 * l->k : 0)) * b);
         if (l->kind == LINEAR)
             scratch = MAX(scratch, in * b + ngo_linear_workspace(b, in));
         if (l->kind == CONVOLUTION)
@@ -278,6 +288,8 @@ static double forward(const chain *c, const item *it, const space *s)
             ngo_pad((float *)x, p.y, l->in, l->h, l->w, it->b, l->k, 1);
         else if (pools(l))
             ngo_pool(x, p.y, l->in, l->h, l->w, it->b, l->k, l->step, l->kind == AVERAGE);
+        else if (l->kind == NORM)
+            ngo_normalise(x, weight, bias, p.y, p.y + n, l->in, l->h * l->w, it->b, l->k, l->constant);
         else if (l->kind >= ACTIVATIONS)
             ngo_activate(l->kind - ACTIVATIONS, l->constant, x, p.y, NULL, n);
         else if (squashes(l))
@@ -301,7 +313,7 @@ static double forward(const chain *c, const item *it, const space *s)
 static void backward(const chain *c, const item *it, space *s, int to_inputs)
 {
     size first = 0; /* the first layer with parameters */
-    while (!to_inputs && !is_convolution(c->layers + first) && c->layers[first].kind != LINEAR)
+    while (!to_inputs && !has_parameters(c->layers + first))
         first++;
     for (size i = c->count - 1; i >= first; i--) {
         const layer *l = c->layers + i;
@@ -344,6 +356,9 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         } else if (l->kind == CONVOLUTION)
             ngo_convolution_backward(x, it->parameters + l->weight, s->dy, dx, dw, db, s->scratch, it->b,
                                      l->in, l->h, l->w, l->out, l->k);
+        else if (l->kind == NORM)
+            ngo_normalise_backward(x, it->parameters + l->weight, s->dy, y + n, dx, dw, db, s->scratch, l->in,
+                                   l->h * l->w, it->b, l->k);
         else if (pools(l))
             ngo_pool_backward(x, y, s->dy, dx, s->scratch, l->in, l->h, l->w, it->b, l->k, l->step,
                               l->kind == AVERAGE);
@@ -352,10 +367,12 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         else
             ngo_gaussian_code_backward(x, it->noise + l->drawn * it->b, s->dy, s->dx, l->out,
                                        it->b);
-        if (c->then && is_convolution(l))
-            ngo_half_step(c->then, from + l->weight, dw, 1, l->out * l->in * l->k * l->k, 0);
-        if (c->then && db && (is_convolution(l) || l->kind == LINEAR))
-            ngo_half_step(c->then, from + l->bias, db, 1, l->out, 0);
+        size width = l->kind == NORM ? l->in : l->out;
+        if (c->then && has_parameters(l) && l->kind != LINEAR)
+            ngo_half_step(c->then, from + l->weight, dw, 1,
+                          l->kind == NORM ? width : width * l->in * l->k * l->k, 0);
+        if (c->then && db && has_parameters(l))
+            ngo_half_step(c->then, from + l->bias, db, 1, width, 0);
         s->dx = s->dy;
         s->dy = dx;
     }

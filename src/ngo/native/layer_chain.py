@@ -20,13 +20,13 @@ LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 LAYERS = (
     *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
     *("conv_pool", "convolution", "padding", "tanh", "sigmoid", "maximum", "average"),
-    *("leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh"),
+    *("norm", "leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh"),
 )
 
 CONVOLUTIONS = ("conv_pool_relu", "conv_pool", "convolution")
 
 #: Where more numbers meet a kernel, a convolution without pooling is slower than torch's.
-MOST_OF_WINDOW = 300
+MOST_OF_WINDOW = 500
 
 # Samples of an evaluation that pass all layers together: their numbers stay in a core's cache.
 PIECE = 32
