@@ -51,6 +51,9 @@ void ngo_linear_backward(float *w, const float *x, const float *dy, float *dx, f
             if (dx)
                 ngo_grouped_product(dy + r * next, w + r * in + at, NULL, by_sample ? dx + at : workspace, b, n,
                                     count, sample, next, 1, in, (size[]){0}, by_sample ? in : n, r > 0);
+            for (size q = r + count; dx && q < MIN(r + count + ROWS, out); q++) /* what comes next */
+                for (size c = 0; c < n; c += 16)
+                    __builtin_prefetch(w + q * in + at + c, 1, 2);
             for (size q = r, some; q < r + count; q += some) {
                 size first = q * in + at;
                 some = MIN(ROWS, r + count - q);

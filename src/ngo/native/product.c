@@ -23,7 +23,7 @@ enum { ROWS = 6, VECTORS = 1 };
 typedef struct {
     size m, n, k, row, step, groups, between;
     const size *offsets;
-    size to, add;
+    size to, add, ahead; /* whether what comes next of A is fetched meanwhile */
 } sizes;
 
 /* A block of `rows` rows and `count` vectors of C, with the bias of each row. */
@@ -40,6 +40,8 @@ typedef struct {
         for (size g = 0; g < s.groups; g++) {                                                      \
             const float *from = b + s.offsets[g];                                                  \
             for (size i = 0; i < s.k; i++, from += s.between, a += s.step) {                       \
+                for (int r = 0; s.ahead && !(i & 15) && r < rows; r++)                             \
+                    __builtin_prefetch(a + (rows + r) * s.row, 0, 2);                              \
                 vector x[VECTORS];                                                                 \
                 for (int j = 0; j < count; j++)                                                    \
                     x[j] = *(const vector *)(from + j * lanes);                                    \
@@ -62,7 +64,7 @@ INLINE void columns(const float *a, const float *b, const float *bias, float *c,
                     const int rows)
 {
     size at = 0;
-    for (; at + 16 * VECTORS <= s.n; at += 16 * VECTORS)
+    for (; at + 16 * VECTORS <= s.n; at += 16 * VECTORS, s.ahead = 0)
         block16(a, b + at, bias, c + at, s, rows, VECTORS);
 #define REST(block, lanes)                                                                         \
     for (; at < s.n && lanes <= s.n && (at + lanes <= s.n || lanes < 16); at += lanes) {           \
@@ -81,7 +83,7 @@ void ngo_grouped_product(const float *a, const float *b, const float *bias, floa
                          size k, size row, size step, size groups, size between,
                          const size *offsets, size to, size add)
 {
-    sizes s = {m, n, k, row, step, groups, between, offsets, to, add};
+    sizes s = {m, n, k, row, step, groups, between, offsets, to, add, step == 1};
     size count;
     for (size r = 0, blocks = (m + ROWS - 1) / ROWS; r < m; r += count, blocks--) {
         count = (m - r + blocks - 1) / blocks;
