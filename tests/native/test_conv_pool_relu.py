@@ -154,7 +154,7 @@ def test_samples_and_shades_select_batches_and_dropout_takes_each_models_noise()
     X, G = numbers(2, 76), torch.empty(2, 76)
     inputs, classes = numbers(10, 2, 3, 3), torch.arange(10) % 4
     noise = (numbers(2, 5 * 18, seed=2) > 0).float()
-    chain = linear(draws=18, keep=0.5)
+    chain = linear(draws=18, constant=0.5)
     losses = chain.gradients(X, G, inputs, classes, noise=noise)
     masked = 2 * noise.view(10, 2, 3, 3) * inputs
     for i in range(2):
