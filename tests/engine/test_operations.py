@@ -32,6 +32,7 @@ CASES = {
     "linear, many positions": (nn.Linear(64, 190), torch.rand(4, 256, 64)),
     "linear, no bias": (nn.Linear(1100, 35, bias=False), torch.rand(131, 1100)),
     "group norm": (nn.GroupNorm(4, 44), 1 + torch.rand(5, 44, 7, 9).to(**IMAGES)),
+    "batch norm": (nn.BatchNorm2d(44), 1 + torch.rand(5, 44, 7, 9).to(**IMAGES)),
     "group norm, plain": (nn.GroupNorm(2, 12, affine=False), torch.rand(3, 12, 5, 5).to(**IMAGES)),
 }
 
@@ -94,6 +95,30 @@ def test_group_norm_of_any_width_and_its_relu_are_those_of_float64(channels, aff
             expected = passed(deepcopy(module).double(), x.double(), False, False)
             for a, b in zip(found, expected, strict=True):
                 assert (a - b).abs().max() <= 1e-4 * (1 + b.abs().max())
+
+
+def summed(module, x, g):
+    """The output, gradients, and buffers of a step in training."""
+    x = x.clone().requires_grad_()
+    y = module(x)
+    y.backward(g)
+    rest = [each.grad for each in module.parameters()] + [*module.buffers()]
+    return [y.detach(), x.grad, *rest]
+
+
+@pytest.mark.parametrize("how", [{}, {"affine": False}, {"track_running_stats": False}])
+@pytest.mark.parametrize("relu", [False, True])
+def test_batch_norm_with_channels_last_sums_as_exactly_as_torch_does_with_channels_first(relu, how):
+    """Torch's own sums then lose up to two digits more."""
+    stream = torch.Generator().manual_seed(0)
+    x, g = (torch.randn(32, 16, 32, 32, generator=stream).to(**IMAGES) + k for k in (2, 0.2))
+    norm = nn.BatchNorm2d(16, **how)
+    module = nn.Sequential(norm, *[nn.ReLU()] * relu)
+    expected = summed(deepcopy(module).double(), x.double(), g.double())
+    with operations(*read([module])):
+        found = summed(module, x, g)
+    for a, b in zip(found, expected, strict=True):
+        assert (a - b).double().norm() <= 2e-5 * b.double().norm()
 
 
 def test_a_relu_with_a_hook_or_a_forward_of_its_own_stays_by_itself():

@@ -1,4 +1,4 @@
-"""Layers of modules that are no chains, by compiled code: linear ones, and group normalization.
+"""Layers of modules that are no chains, by compiled code: linear ones, and normalizations.
 
 Each is torch's where it can't be taken, or would not be faster.
 """
@@ -86,12 +86,12 @@ class _Taken(torch.autograd.Function):
     ) -> torch.Tensor:
         """The output of ``plain``, of this ``shape`` or, if None, like the input.
 
-        The first of ``sizes`` is that of the memory. The parameters of a chain are one after
-        another in memory.
+        The first of ``sizes`` is the memory. The parameters of a chain are one after another in
+        memory.
         """
-        x, (work, *ctx.sizes) = tensors[0], sizes
+        x, (ctx.work, *ctx.sizes) = tensors[0], sizes
         y = torch.empty_like(x) if shape is None else x.new_empty(shape)
-        ctx.plain, ctx.name, ctx.work = plain, name, torch.empty(work)
+        ctx.plain, ctx.name = plain, name
         ctx.save_for_backward(*tensors)
         ctx.given = 2 if name == "chain" else 3
         call(f"ngo_take_{name}", *tensors[: ctx.given], y, ctx.work, *ctx.sizes)
@@ -136,7 +136,7 @@ def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     right = weight.requires_grad and weight.is_contiguous() and x.shape[-1] == width <= MOST_INPUTS
     if b * out * width < LEAST_PRODUCTS or not right or not _fit(x, weight, bias):
         return F.linear(x, weight, bias)
-    sizes = (width + out) * min(b, 64), b, width, out
+    sizes = torch.empty((width + out) * min(b, 64)), b, width, out
     shape = *x.shape[:-1], out
     return _Taken.apply(F.linear, "linear", shape, sizes, x.contiguous(), weight, bias)
 
@@ -148,13 +148,46 @@ def group_norm(layer: nn.GroupNorm, x: torch.Tensor, relu: bool = False) -> torc
         y = F.group_norm(x, layer.num_groups, weight, bias, layer.eps)
         return F.relu(y) if relu else y
 
-    right = _fit(x, layer.weight, layer.bias) and _channels_last(x)
-    if not right or x.shape[1] != layer.num_channels:
-        return plain(x, layer.weight, layer.bias)
-    n, channels, height, width = x.shape
-    groups, least = layer.num_groups, 0.0 if relu else -math.inf
-    sizes = 2 * n * groups, n, height * width, channels, groups, float(layer.eps), least
-    return _Taken.apply(plain, "group_norm", None, sizes, x, layer.weight, layer.bias)
+    own = layer.weight, layer.bias
+    if not (_fit(x, *own) and _channels_last(x) and x.shape[1] == layer.num_channels):
+        return plain(x, *own)
+    return _normed(plain, layer, x, relu, len(x), layer.num_groups)[0]
+
+
+def batch_norm(layer: Any, x: torch.Tensor, relu: bool = False) -> torch.Tensor:
+    """The output of the layer; torch sums in float32 where the channels of images come last."""
+
+    def plain(x: torch.Tensor, weight: Maybe, bias: Maybe) -> torch.Tensor:
+        y = F.batch_norm(x, None, None, weight, bias, True, eps=layer.eps)
+        return F.relu(y) if relu else y
+
+    mean, variance, tracked = layer.running_mean, layer.running_var, layer.track_running_stats
+    kept = [one is not None for one in (mean, variance, layer.num_batches_tracked)]
+    right = layer.training and layer.momentum is not None and kept == [tracked] * 3
+    fit = _fit(x, layer.weight, layer.bias, mean, variance) and _channels_last(x)
+    if not (right and fit and x.shape[1] == layer.num_features):
+        y = nn.BatchNorm2d.forward(layer, x)
+        return F.relu(y) if relu else y
+    # As one image of all positions, each of whose channels is a group.
+    y, (means, factors) = _normed(plain, layer, x, relu, 1, layer.num_features)
+    if tracked:
+        count = x.numel() // layer.num_features
+        found = (factors**-2 - layer.eps).clamp(min=0) * (count / (count - 1))
+        mean.lerp_(means, layer.momentum)
+        variance.lerp_(found, layer.momentum)
+        layer.num_batches_tracked.add_(1)
+    return y
+
+
+def _normed(
+    plain: Callable[..., Any], layer: Any, x: torch.Tensor, relu: bool, n: int, groups: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The output of ``plain``, which is that of a normalization of n images; their means and
+    factors ``[2, n · groups]``.
+    """
+    memory, least = torch.empty(2, n * groups), 0.0 if relu else -math.inf
+    sizes = memory, n, x[0, 0].numel() * len(x) // n, x.shape[1], groups, float(layer.eps), least
+    return _Taken.apply(plain, "group_norm", None, sizes, x, layer.weight, layer.bias), memory
 
 
 def _channels_last(x: torch.Tensor) -> bool:
@@ -163,10 +196,13 @@ def _channels_last(x: torch.Tensor) -> bool:
     return last and not x.is_contiguous()
 
 
-#: By the type of a layer that a chain, or ``group_norm``, may take: what decides how.
+#: Layers that are taken with a ReLU after them.
+NORMED = (nn.GroupNorm, nn.ReLU), (nn.BatchNorm2d, nn.ReLU)
+
+#: By the type of a layer that a chain, or a normalization, may take: what decides how.
 LEAVES = {
     kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
-    for kind in (nn.Conv2d, *READERS)
+    for kind in (nn.Conv2d, nn.BatchNorm2d, *READERS)
 }
 HOOKED = itemgetter(*HOOKS)
 
@@ -189,11 +225,11 @@ def sequence(layer: Any, x: Any) -> Any:
             _, taken, weights, chain, shape = found
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
             work = call("ngo_chain_workspace", at, b, result=SIZE)
-            how = plain, "chain", (b, *shape), (work, at, b)
+            how = plain, "chain", (b, *shape), (torch.empty(work), at, b)
             x = _Taken.apply(*how, x.contiguous(), *weights)
             del leaves[: len(taken)]
-        elif [*map(type, leaves[:2])] == [nn.GroupNorm, nn.ReLU] and all(map(_facts, leaves[:2])):
-            x = group_norm(leaves.pop(0), x, relu=bool(leaves.pop(0)))
+        elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
+            x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
         else:
             x = leaves.pop(0)(x)
     return x
@@ -253,5 +289,6 @@ def _plain(leaves: Leaves, x: torch.Tensor, *weights: torch.Tensor) -> torch.Ten
 TAKEN: dict[type, Callable[..., Any]] = {
     nn.Linear: linear,
     nn.GroupNorm: group_norm,
+    nn.BatchNorm2d: batch_norm,
     nn.Sequential: sequence,
 }

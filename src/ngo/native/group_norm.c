@@ -12,6 +12,7 @@ typedef int64_t size;
 
 /* Several positions make a row of `width` lanes, so that sums of few channels are independent, too. */
 enum { LANES = 64, FEW = 16 };                                     /* whose sums stay in registers */
+enum { BLOCK = 256 };                                              /* rows, whose sums are floats */
 enum { MEAN, FACTOR, MORE, SLOPE, LESS, TERMS, SUM = TERMS, PRODUCT, ROWS }; /* of a table */
 enum { MOMENTS, OUTPUT, PRODUCTS, GRADIENT };                      /* kinds of passes over an image */
 
@@ -73,6 +74,23 @@ INLINE void pass(const float *x, const float *dy, float *out, float *t, size cha
             t[row * width + j - channels] += t[row * width + j];
 }
 
+/* MOMENTS or PRODUCTS, whose sums over blocks of rows are added in double: in float, as in torch, those over
+ * the positions of a batch lose digits. */
+INLINE void sums_of(const float *x, const float *dy, float *t, size channels, float least, size all, const int kind)
+{
+    size width = width_of(channels), block = BLOCK * width;
+    float *sums = t + SUM * width;
+    double total[2 * width];
+    memset(total, 0, sizeof total);
+    for (size at = 0; at < all; at += block) {
+        pass(x + at, dy + at, NULL, t, channels, least, all - at < block ? all - at : block, kind);
+        for (size j = 0; j < 2 * width; j++)
+            total[j] += sums[j];
+    }
+    for (size j = 0; j < 2 * width; j++)
+        sums[j] = total[j];
+}
+
 /* `means` [2, n, groups] become the means, and 1 over the standard deviations. */
 void ngo_take_group_norm(const float *x, const float *scale, const float *shift, float *y, float *means,
                          size n, size positions, size channels, size groups, double epsilon, double least)
@@ -81,7 +99,7 @@ void ngo_take_group_norm(const float *x, const float *scale, const float *shift,
     float table[ROWS * width], *mean = table, *sum = table + SUM * width, *square = sum + width;
     for (size k = 0; k < n; k++, x += all, y += all) {
         memcpy(mean, x, channels * sizeof(float)); /* of the size of the numbers, for exact squares */
-        pass(x, x, y, table, channels, least, all, MOMENTS);
+        sums_of(x, x, table, channels, least, all, MOMENTS);
         for (size g = k * groups, first = 0; first < channels; g++, first += each) {
             double total = 0, squares = 0;
             for (size c = first; c < first + each; c++)
@@ -114,7 +132,7 @@ void ngo_take_group_norm_backward(const float *x, const float *scale, const floa
             table[FACTOR * width + c] = means[(n + k) * groups + c / each] * (scale ? scale[c] : 1);
             table[MORE * width + c] = shift ? shift[c] : 0;
         }
-        pass(x, dy, dx, table, channels, least, all, PRODUCTS);
+        sums_of(x, dy, table, channels, least, all, PRODUCTS);
         for (size g = 0; g < groups; g++) {
             double inverse = means[(n + k) * groups + g], product = 0, sum = 0;
             for (size c = g * each; c < (g + 1) * each; c++) {
