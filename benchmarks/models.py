@@ -101,6 +101,19 @@ def lenet_tanh() -> nn.Module:
     return nn.Sequential(*images, nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(), *flat)
 
 
+def mlp_norm() -> nn.Module:
+    """The MLP with layer normalization and GELU."""
+    hidden = nn.Linear(784, 256), nn.LayerNorm(256), nn.GELU()
+    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(256, 10))
+
+
+def lenet_norm() -> nn.Module:
+    """LeNet for CIFAR-10 with group normalization."""
+    one = nn.Conv2d(3, 6, 5), nn.GroupNorm(2, 6), nn.ReLU(), nn.MaxPool2d(2)
+    two = nn.Conv2d(6, 16, 5), nn.GroupNorm(4, 16), nn.ReLU(), nn.MaxPool2d(2)
+    return nn.Sequential(*one, *two, nn.Flatten(), *fully_connected(400, 120, 84, 10))
+
+
 def simple_cnn() -> nn.Module:
     """The CNN of pfl-research for CIFAR-10 (arXiv 2404.06430)."""
     images = nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2)
@@ -116,8 +129,10 @@ MODELS = {
     "LeNet": (partial(plain_model, "cifar10_cnn"), (3, 32, 32), 32, 0.22, None),
     "LeNet, own forward": (TutorialNet, (3, 32, 32), 32, 0.22, None),
     "MLP": (MLP, (1, 28, 28), 32, 0.5, None),
+    "MLP, LayerNorm, GELU": (mlp_norm, (1, 28, 28), 32, 0.5, None),
     "own VAE": (OwnVAE, (1, 28, 28), 32, 0.6, elbo),
     "LeNet, padding, tanh": (lenet_tanh, (1, 28, 28), 32, 0.45, None),
+    "LeNet, GroupNorm": (lenet_norm, (3, 32, 32), 32, 0.45, None),
     "simple_cnn": (simple_cnn, (3, 32, 32), 10, 0.55, None),
     "ResNet-20": (resnet20, (3, 32, 32), 32, 0.8, None),
     "transformer": (CHARACTERS, (32,), 32, 0.9, next_character),
