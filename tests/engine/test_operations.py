@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from ngo.engine.operations import operations, read
 from ngo.engine.population import bind, fill, named_tensors
-from ngo.models.layers import Dropout, channels_last
+from ngo.models.layers import ConvPoolReLU2d, Dropout, channels_last
 from ngo.native import build
 
 pytestmark = pytest.mark.skipif(not build.available(), reason="no compiler")
@@ -23,6 +23,14 @@ CASES = {
     "chain of linear layers": (
         nn.Sequential(nn.Flatten(), nn.Linear(70, 33), nn.ReLU(), nn.Linear(33, 20, bias=False)),
         torch.rand(9, 7, 10),
+    ),
+    "chain with normalization": (
+        nn.Sequential(nn.Linear(70, 33), nn.LayerNorm(33), nn.GELU(), nn.Linear(33, 20)),
+        torch.rand(9, 70),
+    ),
+    "chain of compiled convolutions": (
+        channels_last(nn.Sequential(ConvPoolReLU2d(3, 8, 3, padding=1), nn.AvgPool2d(2))),
+        torch.rand(5, 3, 14, 13).to(**IMAGES),
     ),
     "chain of convolutions": (
         channels_last(nn.Sequential(*CONVOLUTIONS, nn.MaxPool2d(2), nn.Sigmoid())),

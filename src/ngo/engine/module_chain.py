@@ -194,15 +194,10 @@ class _Reader:
         else:
             (k, width), (step, other) = _pair(layer.kernel_size), _pair(layer.stride)
             _require(k == width and step == other and min(self.shape[1:]) >= k)
-            plain: dict[str, Any] = {
-                "padding": 0,
-                "ceil_mode": False,
-                "dilation": 1,
-                "return_indices": False,
-            }
-            plain |= {"divisor_override": None}
+            plain = {"padding": 0, "ceil_mode": False, "dilation": 1, "return_indices": False}
             own = {name: getattr(layer, name, value) for name, value in plain.items()}
             _require(all(own[name] in (value, (value, value)) for name, value in plain.items()))
+            _require(getattr(layer, "divisor_override", None) is None)
         sides = [(side - k) // step + 1 for side in self.shape[1:]]
         kind = "maximum" if type(layer) is nn.MaxPool2d else "average"
         self._add(kind, (self.shape[0], *sides), k=k, step=step)

@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from ngo.engine.module_chain import KINDS, READERS, first_layers
 from ngo.engine.straight_forward import straight_layers
-from ngo.models.layers import HOOKS
+from ngo.models.layers import HOOKS, ConvPoolReLU2d
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 
@@ -202,7 +202,7 @@ NORMED = (nn.GroupNorm, nn.ReLU), (nn.BatchNorm2d, nn.ReLU)
 #: By the type of a layer that a chain, or a normalization, may take: what decides how.
 LEAVES = {
     kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
-    for kind in (nn.Conv2d, nn.BatchNorm2d, *READERS)
+    for kind in (nn.Conv2d, ConvPoolReLU2d, nn.BatchNorm2d, *READERS)
 }
 HOOKED = itemgetter(*HOOKS)
 
