@@ -44,7 +44,7 @@ IMAGES = {
 
 EXACT = [nn.ReLU(), nn.LeakyReLU(0.25), nn.ReLU6()]
 SMOOTH = [nn.Tanh(), nn.Sigmoid(), nn.ELU(), nn.ELU(0.5), nn.SiLU(), nn.GELU(), nn.GELU("tanh")]
-POOLS = [(nn.MaxPool2d(3), 3, 3), (nn.MaxPool2d(3, 2), 3, 2), (nn.AvgPool2d(2), 2, 2)]
+POOLS = [(nn.MaxPool2d(3), 3, 3), (nn.MaxPool2d([3, 3], 2), 3, 2), (nn.AvgPool2d(2), 2, 2)]
 
 
 def random_model(seed):

@@ -192,12 +192,8 @@ class _Reader:
             _require(layer.output_size in (1, (1, 1)) and self.shape[1] == self.shape[2])
             k = step = self.shape[1]
         else:
-            (k, width), (step, other) = _pair(layer.kernel_size), _pair(layer.stride)
-            _require(k == width and step == other and min(self.shape[1:]) >= k)
-            plain = {"padding": 0, "ceil_mode": False, "dilation": 1, "return_indices": False}
-            own = {name: getattr(layer, name, value) for name, value in plain.items()}
-            _require(all(own[name] in (value, (value, value)) for name, value in plain.items()))
-            _require(getattr(layer, "divisor_override", None) is None)
+            k, step = _windows(layer)
+            _require(k and min(self.shape[1:]) >= k)
         sides = [(side - k) // step + 1 for side in self.shape[1:]]
         kind = "maximum" if type(layer) is nn.MaxPool2d else "average"
         self._add(kind, (self.shape[0], *sides), k=k, step=step)
@@ -292,12 +288,19 @@ def _leaves(module: nn.Module) -> Iterator[nn.Module]:
 
 def _is_halving(module: nn.Module) -> bool:
     """Whether this is 2 × 2 max pooling."""
-    if type(module) is not nn.MaxPool2d:
-        return False
-    sizes = {"kernel_size": 2, "stride": 2, "padding": 0, "dilation": 1}
-    plain = all(getattr(module, name) in (size, (size, size)) for name, size in sizes.items())
-    return plain and not (module.ceil_mode or module.return_indices)
+    return type(module) is nn.MaxPool2d and _windows(module) == (2, 2)
 
 
-def _pair(sizes: Any) -> tuple[int, int]:
-    return sizes if isinstance(sizes, tuple) else (sizes, sizes)
+def _windows(pooling: Any) -> tuple[int, int]:
+    """The side and the strides of square windows without padding; zeros for others."""
+    plain = {"padding": 0, "ceil_mode": False, "dilation": 1, "return_indices": False}
+    own = {name: getattr(pooling, name, value) for name, value in plain.items()}
+    right = all(own[name] in (value, (value, value)) for name, value in plain.items())
+    right &= getattr(pooling, "divisor_override", None) is None
+    (k, width), (step, other) = _pair(pooling.kernel_size), _pair(pooling.stride)
+    return (k, step) if right and k == width and step == other else (0, 0)
+
+
+def _pair(sizes: Any) -> tuple[int, ...]:
+    both = sizes if isinstance(sizes, tuple | list) else (sizes, sizes)
+    return tuple(map(int, both))

@@ -218,10 +218,11 @@ def sequence(layer: Any, x: Any) -> Any:
         return type(layer).forward(layer, x)
     leaves, known = [*row], KNOWN.setdefault(layer, {})
     while leaves:
+        fit = type(x) is torch.Tensor and _fit(x)
         # Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
-        if type(x) is torch.Tensor and x.grad_fn and _fit(x) and _channels_last(x):
+        if fit and x.grad_fn and _channels_last(x):
             x.register_hook(methodcaller("contiguous", memory_format=torch.channels_last))
-        if found := type(x) is torch.Tensor and _found(leaves, x, known):
+        if found := fit and _found(leaves, x, known):
             _, taken, weights, chain, shape = found
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
             work = call("ngo_chain_workspace", at, b, result=SIZE)
@@ -239,7 +240,7 @@ def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any,
     """What ``KNOWN`` has of these layers, brought up to date."""
     place = len(leaves), x.shape
     found = known.get(place, ())
-    if found is None or not _fit(x):
+    if found is None:
         return None
     facts = [*takewhile(bool, map(_facts, leaves))]
     if found[:1] != (facts,):
