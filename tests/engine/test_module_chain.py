@@ -51,7 +51,7 @@ def random_model(seed):
     """A model of random layers of random sizes."""
     rng = random.Random(seed)
     images = rng.random() < 0.6
-    sizes = [(1, 3), (6, 13), (6, 13)] if images else [(1, 40)]
+    sizes = [rng.choice([(1, 3), (16, 16)]), (6, 13), (6, 13)] if images else [(1, 40)]
     shape = tuple(rng.randint(*size) for size in sizes)
     task, exact = rng.choice(["classification", "regression"]), rng.random() < 0.5
     state = rng.getstate()
@@ -60,7 +60,10 @@ def random_model(seed):
         rng.setstate(state)
         layers, size = [], shape
         while len(size) == 3 and min(size[1:]) > 3 and rng.random() < 0.8:
-            out, k = rng.randint(1, 9), rng.choice([k for k in (3, 5) if min(size[1:]) > k])
+            out, k = (
+                rng.choice([rng.randint(1, 9), 16]),
+                rng.choice([k for k in (3, 5) if min(size[1:]) > k]),
+            )
             p, pool, kind = rng.choice([0, 0, 1, 2]), 2, rng.randrange(5)
             squash = rng.choice(EXACT if exact else SMOOTH)
             if kind == 0:
@@ -74,7 +77,7 @@ def random_model(seed):
                 after = after[:1] if rng.random() < 0.3 else after[:: rng.choice([1, -1])]
                 layers += [nn.Conv2d(size[0], out, k, padding=p), *after]
             size = (out, *((side + 2 * p - k + 1) // pool for side in size[1:]))
-            if rng.random() < 0.3:
+            if rng.random() < 0.3 and torch.Size(size).numel() > out:
                 groups = rng.choice([g for g in range(1, 10) if out % g == 0])
                 layers.append(nn.GroupNorm(groups, out, eps=0.1))
             if rng.random() < 0.4 and min(size[1:]) >= 3:

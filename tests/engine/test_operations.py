@@ -39,6 +39,11 @@ CASES = {
     "linear, few samples": (nn.Linear(784, 512), torch.rand(32, 784)),
     "linear, many positions": (nn.Linear(64, 190), torch.rand(4, 256, 64)),
     "linear, no bias": (nn.Linear(1100, 35, bias=False), torch.rand(131, 1100)),
+    "convolution": (nn.Conv2d(16, 48, 3, padding=1), torch.rand(3, 16, 7, 10).to(**IMAGES)),
+    "convolution, many tiles": (
+        nn.Conv2d(32, 16, 3, padding="valid", bias=False),
+        torch.rand(9, 32, 20, 3),
+    ),
     "group norm": (nn.GroupNorm(4, 44), 1 + torch.rand(5, 44, 7, 9).to(**IMAGES)),
     "batch norm": (nn.BatchNorm2d(44), 1 + torch.rand(5, 44, 7, 9).to(**IMAGES)),
     "group norm, plain": (nn.GroupNorm(2, 12, affine=False), torch.rand(3, 12, 5, 5).to(**IMAGES)),
@@ -78,6 +83,7 @@ def passed(module, x, compiled, penalty):
 def test_passes_are_those_of_float64(name, penalty, small):
     """Also where gradients have gradients."""
     module, x = CASES[name]
+    module = channels_last(module)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.uniform_(-1, 1)
@@ -103,6 +109,32 @@ def test_group_norm_of_any_width_and_its_relu_are_those_of_float64(channels, aff
             expected = passed(deepcopy(module).double(), x.double(), False, False)
             for a, b in zip(found, expected, strict=True):
                 assert (a - b).abs().max() <= 1e-4 * (1 + b.abs().max())
+
+
+@pytest.mark.parametrize("frozen", ["weight", "bias"])
+def test_a_convolution_whose_weight_or_bias_is_frozen_has_the_other_gradients(frozen):
+    module, x = channels_last(nn.Conv2d(16, 16, 3)), torch.randn(2, 16, 5, 5).to(**IMAGES)
+    getattr(module, frozen).requires_grad_(False)
+    exact = deepcopy(module).double()
+    (exact(x.double()) ** 2).sum().backward()
+    with operations(*read([module])):
+        (module(x) ** 2).sum().backward()
+    for found, expected in zip(module.parameters(), exact.parameters(), strict=True):
+        assert (found.grad is None) == (expected.grad is None)
+        assert found.grad is None or (found.grad - expected.grad).abs().max() < 1e-3
+
+
+OTHERS = {"stride": 2}, {"dilation": 2}, {"groups": 2}, {"padding": (0, 2)}
+OTHERS += {"padding": 1, "padding_mode": "reflect"}, {"kernel_size": (3, 1)}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_other_convolutions_are_torchs(other):
+    module = channels_last(nn.Conv2d(32, 32, **{"kernel_size": 3} | other))
+    x = torch.randn(2, 32, 9, 8).to(**IMAGES)
+    expected = module(x)
+    with operations(*read([module])):
+        assert torch.equal(module(x), expected)
 
 
 def summed(module, x, g):

@@ -1,4 +1,4 @@
-"""Layers of modules that are no chains, by compiled code: linear ones, and normalizations.
+"""Layers of modules that are no chains, by compiled code: linear, convolutions, normalizations.
 
 Each is torch's where it can't be taken, or would not be faster.
 """
@@ -31,6 +31,9 @@ LEAST_PRODUCTS, MOST_INPUTS = 2**21, 2**11
 
 #: The same of the linear layers of a chain for a batch.
 LEAST_IN_CHAIN = 2**19
+
+CHANNELS_LAST = {"memory_format": torch.channels_last}
+PADDINGS = {"same": (1, 1), "valid": (0, 0)}  # of kernels of 3 × 3
 
 Maybe = torch.Tensor | None
 Leaves = Sequence[nn.Module]
@@ -77,6 +80,30 @@ def read(modules: Sequence[nn.Module]) -> list[Taken]:
     return [[(x, partial(take, x)) for x, take in own if take] for own in takes]
 
 
+#: Memory that nobody uses.
+SPARE: list[torch.Tensor] = []
+
+
+class Memory:
+    """Memory of a pass, which others take after it: the system's is slow to come by."""
+
+    def __init__(self, n: int) -> None:
+        """At least ``n`` numbers."""
+        try:
+            self._numbers = SPARE.pop()
+        except IndexError:
+            self._numbers = torch.empty(0)
+        if self._numbers.numel() < n:
+            self._numbers = torch.empty(n)
+
+    def __del__(self) -> None:
+        SPARE.append(self._numbers)
+
+    def data_ptr(self) -> int:
+        """The address of the first number."""
+        return self._numbers.data_ptr()
+
+
 class _Taken(torch.autograd.Function):
     """An operation ``ngo_take_…``; derivatives of its gradients are torch's."""
 
@@ -90,7 +117,8 @@ class _Taken(torch.autograd.Function):
         memory.
         """
         x, (ctx.work, *ctx.sizes) = tensors[0], sizes
-        y = torch.empty_like(x) if shape is None else x.new_empty(shape)
+        ctx.layout = CHANNELS_LAST if name in ("group_norm", "winograd") else {}
+        y = torch.empty(shape or x.shape, **ctx.layout)
         ctx.plain, ctx.name = plain, name
         ctx.save_for_backward(*tensors)
         ctx.given = 2 if name == "chain" else 3
@@ -111,9 +139,7 @@ class _Taken(torch.autograd.Function):
             for x, is_wanted in zip(tensors[1:], wanted[1:], strict=True):
                 found.append(flat.as_strided(x.shape, x.stride(), at) if is_wanted else None)
                 at += x.numel() if is_wanted else 0
-            images = ctx.name == "group_norm"
-            layout = torch.channels_last if images else torch.contiguous_format
-            grad = grads[0].contiguous(memory_format=layout)
+            grad = grads[0].contiguous(**ctx.layout)
             given = *tensors[: ctx.given], grad, ctx.work, *found[: ctx.given], *ctx.sizes
             call(f"ngo_take_{ctx.name}_backward", *given)
         return None, None, None, None, *found
@@ -139,6 +165,23 @@ def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     sizes = torch.empty((width + out) * min(b, 64)), b, width, out
     shape = *x.shape[:-1], out
     return _Taken.apply(F.linear, "linear", shape, sizes, x.contiguous(), weight, bias)
+
+
+def convolution(layer: nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
+    """The output of the layer."""
+    weight, bias, (out, width, *kernel) = layer.weight, layer.bias, layer.weight.shape
+    given: Any = layer.padding
+    p, other = PADDINGS.get(given, given)
+    usual = (layer.stride, layer.dilation, layer.padding_mode) == ((1, 1), (1, 1), "zeros")
+    fit = usual and kernel == [3, 3] and p == other and x.dim() == 4 and x.shape[1] == width
+    if fit and _fit(x, weight, bias) and _channels_last(weight):
+        b, _, h, w = x.shape
+        sizes = b, width, h, w, out, p
+        if n := call("ngo_winograd_workspace", *sizes, result=SIZE):
+            shape, x = (b, out, h + 2 * p - 2, w + 2 * p - 2), x.contiguous(**CHANNELS_LAST)
+            how = partial(F.conv2d, padding=p), "winograd", shape, (torch.empty(n), *sizes)
+            return _Taken.apply(*how, x, weight, bias)
+    return nn.Conv2d.forward(layer, x)
 
 
 def group_norm(layer: nn.GroupNorm, x: torch.Tensor, relu: bool = False) -> torch.Tensor:
@@ -192,7 +235,7 @@ def _normed(
 
 def _channels_last(x: torch.Tensor) -> bool:
     """Whether these are images whose channels come last."""
-    last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    last = x.dim() == 4 and x.is_contiguous(**CHANNELS_LAST)
     return last and not x.is_contiguous()
 
 
@@ -221,12 +264,12 @@ def sequence(layer: Any, x: Any) -> Any:
         fit = type(x) is torch.Tensor and _fit(x)
         # Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
         if fit and x.grad_fn and _channels_last(x):
-            x.register_hook(methodcaller("contiguous", memory_format=torch.channels_last))
+            x.register_hook(methodcaller("contiguous", **CHANNELS_LAST))
         if found := fit and _found(leaves, x, known):
             _, taken, weights, chain, shape = found
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
-            work = call("ngo_chain_workspace", at, b, result=SIZE)
-            how = plain, "chain", (b, *shape), (torch.empty(work), at, b)
+            work = Memory(call("ngo_chain_workspace", at, b, result=SIZE))
+            how = plain, "chain", (b, *shape), (work, at, b)
             x = _Taken.apply(*how, x.contiguous(), *weights)
             del leaves[: len(taken)]
         elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
@@ -289,6 +332,7 @@ def _plain(leaves: Leaves, x: torch.Tensor, *weights: torch.Tensor) -> torch.Ten
 #: By the type of a layer, exactly.
 TAKEN: dict[type, Callable[..., Any]] = {
     nn.Linear: linear,
+    nn.Conv2d: convolution,
     nn.GroupNorm: group_norm,
     nn.BatchNorm2d: batch_norm,
     nn.Sequential: sequence,

@@ -48,6 +48,28 @@ INLINE void pool(const float *top, const float *bottom, float *restrict y, uint8
         }
 }
 
+/* The same, compiled for each case. */
+static void pool_pair(const float *top, const float *bottom, float *y, uint8_t *arg, size width, size b, size relu)
+{
+    if (arg && relu)
+        pool(top, bottom, y, arg, width, b, 1, 1);
+    else if (arg)
+        pool(top, bottom, y, arg, width, b, 1, 0);
+    else
+        pool(top, bottom, y, arg, width, b, 0, relu);
+}
+
+/* Pooling and, unless it is left out, ReLU of images [channels, h, width, b]; arg may be NULL. */
+void ngo_pool_relu(const float *x, float *y, uint8_t *arg, size channels, size h, size width, size b, size relu)
+{
+    size n = width / 2 * b;
+    for (size c = 0; c < channels; c++, x += h * width * b)
+        for (size row = 0; row < h / 2; row++, y += n, arg += arg ? n : 0) {
+            const float *top = x + 2 * row * width * b;
+            pool_pair(top, top + width * b, y, arg, width / 2, b, relu);
+        }
+}
+
 /* Computes the output y, and in arg the place of each window's maximum (or NONE), from x,
  * w [out, k, k, in] and bias; arg may be NULL. Without `relu`, y is the maximum. `tile` is a number of
  * columns after pooling; the workspace acc holds two rows of a tile for each output channel,
@@ -66,12 +88,7 @@ void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float
             for (size o = 0; o < out; o++) {
                 const float *top = acc + o * n;
                 size to = ((o * s.ph + ph) * s.pw + at) * b;
-                if (arg && relu)
-                    pool(top, top + out * n, y + to, arg + to, columns, b, 1, 1);
-                else if (arg)
-                    pool(top, top + out * n, y + to, arg + to, columns, b, 1, 0);
-                else
-                    pool(top, top + out * n, y + to, arg, columns, b, 0, relu);
+                pool_pair(top, top + out * n, y + to, arg ? arg + to : arg, columns, b, relu);
             }
         }
 }

@@ -8,11 +8,17 @@
 #include <string.h>
 
 typedef int64_t size;
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
 void ngo_grouped_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
                          size k, size row, size step, size groups, size between,
                          const size *offsets, size to, size add);
+size ngo_winograd_layer_workspace(size b, size in, size h, size w, size out, size k);
+void ngo_winograd(const float *x, const float *w, const float *bias, float *y, float *work, size b, size in,
+                  size h, size width, size out);
+void ngo_winograd_backward(const float *x, const float *w, const float *dy, float *dx, float *dw, float *db,
+                           float *work, size b, size in, size h, size width, size out);
 void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n);
 
 /* n consecutive numbers of an output row, for each output channel, `to` apart in y; x is where the first
@@ -30,12 +36,22 @@ void ngo_convolve_row(const float *x, const float *w, const float *bias, float *
 }
 
 /* y [out, h - k + 1, width - k + 1, b]. */
-void ngo_convolution(const float *x, const float *w, const float *bias, float *y, size b, size in,
+static void convolve(const float *x, const float *w, const float *bias, float *y, size b, size in,
                      size h, size width, size out, size k)
 {
     size rows = h - k + 1, n = (width - k + 1) * b;
     for (size r = 0; r < rows; r++)
         ngo_convolve_row(x + r * width * b, w, bias, y + r * n, n, rows * n, b, in, h, width, out, k);
+}
+
+/* The same, with the workspace of ngo_convolution_workspace. */
+void ngo_convolution(const float *x, const float *w, const float *bias, float *y, float *workspace, size b,
+                     size in, size h, size width, size out, size k)
+{
+    if (ngo_winograd_layer_workspace(b, in, h, width, out, k))
+        ngo_winograd(x, w, bias, y, workspace, b, in, h, width, out);
+    else
+        convolve(x, w, bias, y, b, in, h, width, out, k);
 }
 
 /* Copies images between [channels, h, width, b] and the inside of [channels, h + 2 p, width + 2 p, b]. */
@@ -52,12 +68,12 @@ void ngo_pad(float *inside, float *padded, size channels, size h, size width, si
         }
 }
 
-/* The number of elements of the workspace of ngo_convolution_backward. */
+/* The number of elements of a workspace, which grows with b. */
 size ngo_convolution_workspace(size b, size in, size h, size width, size out, size k)
 {
     size patch = ROUND_UP(k * k * in, 16), of_w = ((width - k + 1) * b + out) * patch;
     size of_x = out * ((h + k - 1) * (width + k - 1) * b + k * k * in);
-    return of_w > of_x ? of_w : of_x;
+    return MAX(MAX(of_w, of_x), ngo_winograd_layer_workspace(b, in, h, width, out, k));
 }
 
 /* The gradients dx (unless NULL), dw and db (unless NULL) from dy. That of w is a sum over output rows of
@@ -66,6 +82,10 @@ void ngo_convolution_backward(const float *x, const float *w, const float *dy, f
                               float *db, float *workspace, size b, size in, size h, size width,
                               size out, size k)
 {
+    if (ngo_winograd_layer_workspace(b, in, h, width, out, k)) {
+        ngo_winograd_backward(x, w, dy, dx, dw, db, workspace, b, in, h, width, out);
+        return;
+    }
     size rows = h - k + 1, n = (width - k + 1) * b, patch = k * k * in, padded = ROUND_UP(patch, 16);
     float *sums = workspace, *patches = sums + out * padded;
     memset(sums, 0, out * padded * sizeof(float));
@@ -93,5 +113,5 @@ void ngo_convolution_backward(const float *x, const float *w, const float *dy, f
             for (size i = 0; i < in; i++)
                 mirrored[(i * k * k + k * k - 1 - t) * out + o] = w[(o * k * k + t) * in + i];
     ngo_pad((float *)dy, around, out, rows, width - k + 1, b, k - 1, 1);
-    ngo_convolution(around, mirrored, NULL, dx, b, out, h + k - 1, width + k - 1, in, k);
+    convolve(around, mirrored, NULL, dx, b, out, h + k - 1, width + k - 1, in, k);
 }

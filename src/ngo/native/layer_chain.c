@@ -20,8 +20,10 @@ size ngo_conv_pool_relu_backward_workspace(size b, size in, size h, size width, 
 void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
                                  const float *dy, float *dx, float *dw, float *db, float *d,
                                  size b, size in, size h, size width, size out, size k);
-void ngo_convolution(const float *x, const float *w, const float *bias, float *y, size b, size in,
-                     size h, size width, size out, size k);
+void ngo_pool_relu(const float *x, float *y, uint8_t *arg, size channels, size h, size width, size b, size relu);
+void ngo_convolution(const float *x, const float *w, const float *bias, float *y, float *workspace, size b,
+                     size in, size h, size width, size out, size k);
+size ngo_winograd_layer_workspace(size b, size in, size h, size w, size out, size k);
 size ngo_convolution_workspace(size b, size in, size h, size width, size out, size k);
 void ngo_convolution_backward(const float *x, const float *w, const float *dy, float *dx, float *dw,
                               float *db, float *workspace, size b, size in, size h, size width,
@@ -193,6 +195,8 @@ static size lay_out(const chain *c, size b, float *work, space *s)
             scratch = MAX(scratch, ngo_convolution_workspace(b, l->in, l->h, l->w, l->out, l->k));
         if (is_pooled(l)) {
             size back = ngo_conv_pool_relu_backward_workspace(b, l->in, l->h, l->w, l->out, l->k);
+            size work = ngo_winograd_layer_workspace(b, l->in, l->h, l->w, l->out, l->k);
+            scratch = MAX(scratch, work ? work + l->out * (l->h - 2) * (l->w - 2) * b : 0);
             p->which = (uint8_t *)take(&rest, out * b / 4 + 1);
             scratch = MAX(scratch, MAX(4 * l->out * MAX(512, b), back));
         }
@@ -279,11 +283,17 @@ static double forward(const chain *c, const item *it, const space *s)
         if (is_elementwise(l) && !in_place(c->layers, i))
             memcpy(p.y, x, n * sizeof(float));
         if (is_pooled(l)) {
-            ngo_conv_pool_relu(x, weight, bias, p.y, it->gradient ? p.which : NULL,
-                               s->scratch, tile_of(it->b), it->b,
-                               l->in, l->h, l->w, l->out, l->k, l->kind == CONV_POOL_RELU);
+            uint8_t *which = it->gradient ? p.which : NULL;
+            size work = ngo_winograd_layer_workspace(it->b, l->in, l->h, l->w, l->out, l->k);
+            if (work) {
+                ngo_convolution(x, weight, bias, s->scratch + work, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
+                ngo_pool_relu(s->scratch + work, p.y, which, l->out, l->h - 2, l->w - 2, it->b,
+                              l->kind == CONV_POOL_RELU);
+            } else
+                ngo_conv_pool_relu(x, weight, bias, p.y, which, s->scratch, tile_of(it->b), it->b,
+                                   l->in, l->h, l->w, l->out, l->k, l->kind == CONV_POOL_RELU);
         } else if (l->kind == CONVOLUTION)
-            ngo_convolution(x, weight, bias, p.y, it->b, l->in, l->h, l->w, l->out, l->k);
+            ngo_convolution(x, weight, bias, p.y, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
         else if (l->kind == PADDING)
             ngo_pad((float *)x, p.y, l->in, l->h, l->w, it->b, l->k, 1);
         else if (pools(l))

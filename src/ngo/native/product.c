@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 typedef int64_t size;
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define INLINE static inline __attribute__((always_inline))
 
 /* Unaligned vectors, which clang splits where the processor's are shorter. */
@@ -26,8 +27,17 @@ typedef struct {
     size to, add, ahead; /* whether what comes next of A is fetched meanwhile */
 } sizes;
 
+/* A whole vector, and, with AVX-512, the first n of its lanes. */
+#define READ(vector, at, n) (*(const vector *)(at))
+#define WRITE(vector, at, n, x) (*(vector *)(at) = (x))
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#define READ_FIRST(vector, at, n) ((vector)_mm512_maskz_loadu_ps((1 << (n)) - 1, at))
+#define WRITE_FIRST(vector, at, n, x) _mm512_mask_storeu_ps(at, (1 << (n)) - 1, (__m512)(x))
+#endif
+
 /* A block of `rows` rows and `count` vectors of C, with the bias of each row. */
-#define DEFINE_BLOCK(name, vector)                                                                 \
+#define DEFINE_BLOCK(name, vector, READ, WRITE)                                                    \
     INLINE void name(const float *a, const float *b, const float *bias, float *c, sizes s,         \
                      const int rows, const int count)                                              \
     {                                                                                              \
@@ -35,7 +45,7 @@ typedef struct {
         vector sums[ROWS][VECTORS];                                                                \
         for (int r = 0; r < rows; r++)                                                             \
             for (int j = 0; j < count; j++)                                                        \
-                sums[r][j] = s.add ? *(const vector *)(c + r * s.to + j * lanes)                   \
+                sums[r][j] = s.add ? READ(vector, c + r * s.to + j * lanes, s.n)                   \
                                    : (vector){0} + (bias ? bias[r] : 0);                           \
         for (size g = 0; g < s.groups; g++) {                                                      \
             const float *from = b + s.offsets[g];                                                  \
@@ -44,7 +54,7 @@ typedef struct {
                     __builtin_prefetch(a + (rows + r) * s.row, 0, 2);                              \
                 vector x[VECTORS];                                                                 \
                 for (int j = 0; j < count; j++)                                                    \
-                    x[j] = *(const vector *)(from + j * lanes);                                    \
+                    x[j] = READ(vector, from + j * lanes, s.n);                                    \
                 for (int r = 0; r < rows; r++)                                                     \
                     for (int j = 0; j < count; j++)                                                \
                         sums[r][j] += a[r * s.row] * x[j];                                         \
@@ -52,18 +62,27 @@ typedef struct {
         }                                                                                          \
         for (int r = 0; r < rows; r++)                                                             \
             for (int j = 0; j < count; j++)                                                        \
-                *(vector *)(c + r * s.to + j * lanes) = sums[r][j];                                \
+                WRITE(vector, c + r * s.to + j * lanes, s.n, sums[r][j]);                          \
     }
-DEFINE_BLOCK(block16, v16)
-DEFINE_BLOCK(block8, v8)
-DEFINE_BLOCK(block4, v4)
-DEFINE_BLOCK(block1, float)
+DEFINE_BLOCK(block16, v16, READ, WRITE)
+DEFINE_BLOCK(block8, v8, READ, WRITE)
+DEFINE_BLOCK(block4, v4, READ, WRITE)
+DEFINE_BLOCK(block1, float, READ, WRITE)
+#if defined(__AVX512F__)
+DEFINE_BLOCK(block_few, v16, READ_FIRST, WRITE_FIRST)
+#endif
 
 /* All columns of `rows` rows. Where the last columns do not fill a vector, it overlaps the one before. */
 INLINE void columns(const float *a, const float *b, const float *bias, float *c, sizes s,
                     const int rows)
 {
     size at = 0;
+#if defined(__AVX512F__)
+    if (8 < s.n && s.n < 16) {
+        block_few(a, b, bias, c, s, rows, 1);
+        return;
+    }
+#endif
     for (; at + 16 * VECTORS <= s.n; at += 16 * VECTORS, s.ahead = 0)
         block16(a, b + at, bias, c + at, s, rows, VECTORS);
 #define REST(block, lanes)                                                                         \
@@ -136,18 +155,20 @@ INLINE void transpose8(const float *const *rows, float *to, size n)
         *(v8 *)(to + r * n) = x[r];
 }
 
-/* Columns of `to` [columns, n], from its `count` rows. */
+/* Columns of `to` [columns, n], from its `count` rows. Where the last ones do not fill a block, it overlaps the one
+ * before. */
 void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n)
 {
-    size done = count / 8 * 8, full = columns / 8 * 8;
-    for (size r = 0; r < done; r += 8)
-        for (size c = 0; c < full; c += 8) {
+    int blocks = count >= 8 && columns >= 8;
+    for (size r = 0; blocks && r < count; r += 8)
+        for (size c = 0; c < columns; c += 8) {
+            size row = MIN(r, count - 8), column = MIN(c, columns - 8);
             const float *block[8];
             for (int i = 0; i < 8; i++)
-                block[i] = rows[r + i] + c;
-            transpose8(block, to + c * n + r, n);
+                block[i] = rows[row + i] + column;
+            transpose8(block, to + column * n + row, n);
         }
-    for (size r = 0; r < count; r++)
-        for (size c = r < done ? full : 0; c < columns; c++)
+    for (size r = 0; !blocks && r < count; r++)
+        for (size c = 0; c < columns; c++)
             to[c * n + r] = rows[r][c];
 }
