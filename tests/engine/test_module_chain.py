@@ -80,6 +80,8 @@ def random_model(seed):
             if rng.random() < 0.3 and torch.Size(size).numel() > out:
                 groups = rng.choice([g for g in range(1, 10) if out % g == 0])
                 layers.append(nn.GroupNorm(groups, out, eps=0.1))
+            elif rng.random() < 0.3:
+                layers.append(nn.BatchNorm2d(out, eps=0.1))
             if rng.random() < 0.4 and min(size[1:]) >= 3:
                 layer, k, step = rng.choice(POOLS)
                 layers.append(layer)
@@ -97,7 +99,8 @@ def random_model(seed):
             out = rng.randint(2, 40)
             layers.append(nn.Linear(features, out, bias=rng.random() < 0.8))
             features = out
-            layers += [rng.choice([nn.LayerNorm(out), nn.GroupNorm(1, out)])] * (rng.random() < 0.2)
+            norms = nn.LayerNorm(out), nn.GroupNorm(1, out), nn.BatchNorm1d(out, eps=0.1)
+            layers += [rng.choice(norms)] * (rng.random() < 0.3)
             layers += [rng.choice(EXACT if exact else SMOOTH)] * (rng.random() < 0.5)
             layers += [Dropout(generator, 0.75)] * (rng.random() < 0.3)
         layers.append(nn.Linear(features, rng.randint(2, 12)))
@@ -148,9 +151,11 @@ def test_gradients_of_random_chains_are_those_of_float64(part):
     for seed in range(part, 200, 4):
         model, generator = random_model(seed), torch_stream(seed, "test")
         population = Population(model, 2, seed=0, backend="compiled", threads=1)
-        b, X = seed % 37 + 1, population.X
+        normed = population.chain.of_batches
+        b, X = seed % 37 + 1 + 8 * normed, population.X
         inexact = *map(type, SMOOTH), nn.AdaptiveAvgPool2d, nn.GroupNorm, nn.LayerNorm
-        smooth = any(isinstance(layer, inexact) for layer in population.modules[0].modules())
+        kinds = [isinstance(layer, inexact) for layer in population.modules[0].modules()]
+        smooth = normed or any(kinds)
 
         def drawn(*shape, generator=generator, smooth=smooth):
             if smooth:
@@ -158,7 +163,8 @@ def test_gradients_of_random_chains_are_those_of_float64(part):
             return torch.randint(-2, 3, shape, generator=generator).float()
 
         X.copy_(drawn(*X.shape) / 4)
-        outputs = population.modules[0](torch.zeros(1, *model.input_shape)).shape[1]
+        (*_, last) = (x for x in population.modules[0].modules() if isinstance(x, nn.Linear))
+        outputs = last.out_features
         for i, stream in enumerate(population.generators):
             stream.set_state(torch_stream(0, "dropout", i).get_state())
         inputs = drawn(2, b, *model.input_shape)
@@ -184,6 +190,39 @@ def test_the_papers_networks_are_chains_in_training_and_evaluation(name):
             wanted = pytest.approx(getattr(expected, key), rel=1e-5, nan_ok=True)
             assert getattr(found, key) == wanted
     assert ours.evaluate(*given, workers=()).worker_losses == []
+
+
+def normed(generator):
+    """Batch normalization of images and of features."""
+    images = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4, momentum=0.3), nn.ReLU(), nn.Flatten()
+    return nn.Sequential(*images, nn.Linear(36, 7), nn.BatchNorm1d(7), nn.Linear(7, 3))
+
+
+def test_batch_normalization_keeps_its_running_numbers_and_is_torchs_in_evaluation():
+    """Also where only some workers take a step."""
+    model, stream = Model(normed, (1, 5, 5), "classification"), torch_stream(0, "test")
+    ours, theirs = (Population(model, 3, seed=0, backend=name) for name in ("compiled", "loop"))
+    for workers in None, [0, 2], None:
+        k = 3 if workers is None else 2
+        inputs = torch.randn(k, 8, 1, 5, 5, generator=stream) + 1
+        given = Stacked(inputs, torch.randint(3, (k, 8), generator=stream), workers)
+        for training in True, False:
+            for population in ours, theirs:
+                for module in population.modules:
+                    module.train(training)
+            losses, expected = ours.gradients(given), theirs.gradients(given)
+            assert torch.allclose(losses, expected, atol=1e-5)
+            rows = slice(None) if workers is None else workers
+            assert torch.allclose(ours.G[rows], theirs.G[rows], atol=1e-5)
+            assert torch.allclose(ours.buffers, theirs.buffers, atol=1e-5)
+    assert not (ours.buffers[0] == ours.buffers[1]).all()
+    assert ours.counts.tolist() == theirs.counts.tolist() == [[3, 3], [2, 2], [3, 3]]
+    samples = [inputs[0]], [given.targets[0]]
+    found, expected = ours.evaluate(*samples), theirs.evaluate(*samples)
+    assert found.worker_losses == pytest.approx(expected.worker_losses, rel=1e-5)
+    ours.modules[0].train()
+    with pytest.raises(ValueError, match="more than one value"):
+        ours.gradients(Stacked(inputs[:, :1].clone(), given.targets[:, :1].clone()))
 
 
 def changed(change):
@@ -444,7 +483,12 @@ OTHERS = {
     "shared parameters": lambda g: tied(nn.Linear(6, 6), nn.Linear(6, 6)),
     "parametrizations": lambda g: weight_norm(nn.Linear(6, 6)),
     "unknown layers": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Softplus()),
-    "batch normalization": lambda g: nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6)),
+    "all batches' statistics": lambda g: nn.Sequential(
+        nn.Linear(6, 6), nn.BatchNorm1d(6, momentum=None)
+    ),
+    "a batch's statistics": lambda g: nn.Sequential(
+        nn.Linear(6, 6), nn.BatchNorm1d(6, track_running_stats=False)
+    ),
     "another stream": lambda g: nn.Sequential(nn.Linear(6, 6), Dropout(torch.Generator())),
     "layers after a softmax": lambda g: nn.Sequential(nn.LogSoftmax(1), nn.Linear(6, 6)),
     "softmax over the batch": lambda g: nn.Sequential(nn.Linear(6, 6), nn.LogSoftmax(0)),

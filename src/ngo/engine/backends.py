@@ -414,10 +414,15 @@ def compiled(workers: Workers) -> Gradients:
     noise = _noise(workers, chain)
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
+        if chain.of_batches and not workers.modules[0].training:
+            return BACKENDS["loop"](workers)(batches, then)
         rows = batches.rows()
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
         places = {"samples": rows.samples, "shades": rows.shades, **noise(b, batches.workers)}
         matrices = workers.X, workers.G, rows.inputs, rows.targets
+        if chain.of_batches:
+            places["buffers"] = workers.buffers
+            workers.counts[slice(None) if batches.workers is None else list(batches.workers)] += 1
         return chain.gradients(*matrices, models=batches.workers, then=then, **places)
 
     return gradients
@@ -598,6 +603,8 @@ def _evaluates(workers: Workers, i: int, batches: Stacked) -> bool:
             expected = workers.task.loss(module.eval()(inputs), targets).double().mean()
     finally:
         module.train()
+    if chain.of_batches:
+        return True
     (loss, _), *_ = chain.scores(workers.X[[i]], *samples)
     off = loss / len(targets) - expected
     return not expected.isfinite() or bool(off.abs() <= 0.01 * expected.abs())

@@ -115,6 +115,7 @@ class _Reader:
         self.normalised = False  # whether the last layer was a LogSoftmax
         self._generator = generator
         self._starts: dict[int, int] = {}  # of each parameter in a row of X
+        self._buffers: dict[int, int] = {}  # of each buffer in a row of buffers
         self._drawn = 0
         total = 0
         for parameter in module.parameters():
@@ -122,6 +123,10 @@ class _Reader:
             _require(not (parameter._backward_hooks or parameter._post_accumulate_grad_hooks))
             self._starts[id(parameter)] = total
             total += parameter.numel()
+        start = 0
+        for buffer in module.buffers():
+            self._buffers[id(buffer)] = start
+            start += buffer.numel() * buffer.is_floating_point()
         _require(all(map(unchanged, module.modules())))
         self._read(module)
         _require(total and not self._starts)  # no parameter, or one that no layer has
@@ -157,9 +162,7 @@ class _Reader:
         self._drawn += self.layers[-1].draws
         self.shape = shape
 
-    def _parameters(
-        self, layer: nn.Conv2d | nn.Linear | nn.GroupNorm | nn.LayerNorm
-    ) -> dict[str, int]:
+    def _parameters(self, layer: Any) -> dict[str, int]:
         """Where the layer's weight and bias start; each parameter is taken once."""
         try:
             weight = self._starts.pop(id(layer.weight))
@@ -207,6 +210,15 @@ class _Reader:
         _require(layer.weight is not None and layer.bias is not None)
         groups = 1 if isinstance(layer, nn.LayerNorm) else layer.num_groups
         self._add("norm", self.shape, k=groups, constant=layer.eps, **self._parameters(layer))
+
+    def _batch_norm(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
+        """Add a normalization of a batch's channels or features, whose streams are a run's."""
+        dimensions = 3 if isinstance(layer, nn.BatchNorm2d) else 1
+        _require(self._generator is not None and len(self.shape) == dimensions)
+        _require(layer.affine and layer.track_running_stats and layer.momentum is not None)
+        _require(self.shape[0] == layer.num_features and layer.training)
+        own: Any = {"buffer": self._buffers[id(layer.running_mean)], "momentum": layer.momentum}
+        self._add("batch_norm", self.shape, constant=layer.eps, **own, **self._parameters(layer))
 
     def _activation(self, layer: nn.Module) -> None:
         kind, constant = type(layer).__name__.lower(), 0.0
@@ -258,6 +270,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
     **dict.fromkeys(ACTIVATIONS, _Reader._activation),
     **dict.fromkeys((nn.MaxPool2d, nn.AvgPool2d, nn.AdaptiveAvgPool2d), _Reader._pool),
     **dict.fromkeys((nn.GroupNorm, nn.LayerNorm), _Reader._norm),
+    **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d), _Reader._batch_norm),
     nn.Linear: _Reader._linear,
     Dropout: _Reader._dropout,
     VAE: _Reader._vae,

@@ -333,7 +333,7 @@ class Population:
         )
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
-        if self.chain is not None:
+        if self.chain is not None and not self.chain.of_batches:
             X = self.X if len(apart) == self.n else self.X[apart]
             rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
             sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]

@@ -47,6 +47,10 @@ void ngo_normalise(const float *x, const float *scale, const float *shift, float
 void ngo_normalise_backward(const float *x, const float *scale, const float *dy, const float *moments, float *dx,
                             float *dscale, float *dshift, float *sums, size channels, size plane, size b,
                             size groups);
+void ngo_batch_norm(const float *x, const float *scale, const float *shift, float *y, float *moments, float *running,
+                    size channels, size n, float eps, float momentum);
+void ngo_batch_norm_backward(const float *x, const float *scale, const float *dy, const float *moments, float *dx,
+                             float *dscale, float *dshift, size channels, size n);
 double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
                          size classes, size *correct);
 double ngo_squared_error(const float *y, float *dy, size n, size b);
@@ -61,7 +65,7 @@ void ngo_product(const float *a, const float *b, const float *bias, float *c, si
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum {
     CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, TANH, SIGMOID,
-    MAXIMUM, AVERAGE, NORM, ACTIVATIONS /* and those after, of losses.c */
+    MAXIMUM, AVERAGE, NORM, BATCH_NORM, ACTIVATIONS /* and those after, of losses.c */
 };
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
@@ -72,6 +76,8 @@ typedef struct {
     size weight, bias;     /* where they start among the parameters; bias -1: none */
     size drawn, draws;     /* random numbers of a sample: of earlier layers, of this one */
     double constant;       /* dropout's probability of keeping a number; an activation's; ε */
+    size buffer;           /* where batch normalization's running means and variances start among the buffers */
+    double momentum;
 } layer;
 
 typedef struct {
@@ -93,6 +99,7 @@ typedef struct {
     const void *inputs, *targets;
     const size *samples; /* which rows of inputs and targets; NULL: the first b */
     const float *noise;  /* the layers' random numbers, [b, draws] of each; NULL: no dropout */
+    float *buffers;
     size b;
 } item;
 
@@ -118,9 +125,14 @@ static int is_convolution(const layer *l)
     return is_pooled(l) || l->kind == CONVOLUTION;
 }
 
+static int normalises(const layer *l)
+{
+    return l->kind == NORM || l->kind == BATCH_NORM;
+}
+
 static int has_parameters(const layer *l)
 {
-    return is_convolution(l) || l->kind == LINEAR || l->kind == NORM;
+    return is_convolution(l) || l->kind == LINEAR || normalises(l);
 }
 
 static int squashes(const layer *l)
@@ -188,7 +200,7 @@ static size lay_out(const chain *c, size b, float *work, space *s)
             p->y = i ? s->places[i - 1].y : s->inputs;
             continue;
         }
-        p->y = take(&rest, (out + (l->kind == NORM ? 2 * l->k : 0)) * b);
+        p->y = take(&rest, (out + (l->kind == NORM ? 2 * l->k : 0)) * b + (l->kind == BATCH_NORM ? 2 * l->in : 0));
         if (l->kind == LINEAR)
             scratch = MAX(scratch, in * b + ngo_linear_workspace(b, in));
         if (l->kind == CONVOLUTION)
@@ -300,6 +312,9 @@ static double forward(const chain *c, const item *it, const space *s)
             ngo_pool(x, p.y, l->in, l->h, l->w, it->b, l->k, l->step, l->kind == AVERAGE);
         else if (l->kind == NORM)
             ngo_normalise(x, weight, bias, p.y, p.y + n, l->in, l->h * l->w, it->b, l->k, l->constant);
+        else if (l->kind == BATCH_NORM)
+            ngo_batch_norm(x, weight, bias, p.y, p.y + n, it->buffers + l->buffer, l->in, l->h * l->w * it->b,
+                           l->constant, l->momentum);
         else if (l->kind >= ACTIVATIONS)
             ngo_activate(l->kind - ACTIVATIONS, l->constant, x, p.y, NULL, n);
         else if (squashes(l))
@@ -369,6 +384,8 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         else if (l->kind == NORM)
             ngo_normalise_backward(x, it->parameters + l->weight, s->dy, y + n, dx, dw, db, s->scratch, l->in,
                                    l->h * l->w, it->b, l->k);
+        else if (l->kind == BATCH_NORM)
+            ngo_batch_norm_backward(x, it->parameters + l->weight, s->dy, y + n, dx, dw, db, l->in, l->h * l->w * it->b);
         else if (pools(l))
             ngo_pool_backward(x, y, s->dy, dx, s->scratch, l->in, l->h, l->w, it->b, l->k, l->step,
                               l->kind == AVERAGE);
@@ -377,10 +394,10 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         else
             ngo_gaussian_code_backward(x, it->noise + l->drawn * it->b, s->dy, s->dx, l->out,
                                        it->b);
-        size width = l->kind == NORM ? l->in : l->out;
+        size width = normalises(l) ? l->in : l->out;
         if (c->then && has_parameters(l) && l->kind != LINEAR)
             ngo_half_step(c->then, from + l->weight, dw, 1,
-                          l->kind == NORM ? width : width * l->in * l->k * l->k, 0);
+                          normalises(l) ? width : width * l->in * l->k * l->k, 0);
         if (c->then && db && has_parameters(l))
             ngo_half_step(c->then, from + l->bias, db, 1, width, 0);
         s->dx = s->dy;
@@ -435,7 +452,7 @@ void ngo_take_chain(const float *x, const float *parameters, float *y, float *wo
 {
     place places[c->count];
     space s = {.places = places};
-    item it = {parameters, work, x, NULL, NULL, NULL, b}; /* a gradient is wanted */
+    item it = {parameters, work, x, .b = b}; /* a gradient is wanted */
     lay_out(c, b, work, &s);
     gather(&it, x, NULL, c->features, c->features, s.inputs);
     forward(c, &it, &s);
@@ -447,7 +464,7 @@ void ngo_take_chain_backward(const float *x, const float *parameters, const floa
 {
     place places[c->count];
     space s = {.places = places};
-    item it = {parameters, gradient, x, NULL, NULL, NULL, b};
+    item it = {parameters, gradient, x, .b = b};
     size width = outputs(c->layers + c->count - 1);
     lay_out(c, b, work, &s);
     gather(&it, dy, NULL, width, width, s.dy);

@@ -20,7 +20,7 @@ LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 LAYERS = (
     *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
     *("conv_pool", "convolution", "padding", "tanh", "sigmoid", "maximum", "average"),
-    *("norm", "leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh"),
+    *("norm", "batch_norm", "leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh"),
 )
 
 CONVOLUTIONS = ("conv_pool_relu", "conv_pool", "convolution")
@@ -38,7 +38,7 @@ class Layer(ctypes.Structure):
     _fields_ = [
         *[(name, SIZE) for name in ("kind", "input", "h", "w", "out", "k", "step")],
         *[(name, SIZE) for name in ("weight", "bias", "drawn", "draws")],
-        ("constant", DOUBLE),
+        *[("constant", DOUBLE), ("buffer", SIZE), ("momentum", DOUBLE)],
     ]
 
 
@@ -75,6 +75,8 @@ class Chain:
     ) -> None:
         """``outputs`` are those of the last layer; ``spread`` has that many ``threads``."""
         self.draws = sum(layer.draws for layer in layers)  # random numbers for a sample
+        #: Whether batch normalization is among the layers: they are then for training alone.
+        self.of_batches = any(LAYERS[layer.kind] == "batch_norm" for layer in layers)
         self.layers = (Layer * len(layers))(*layers)
         self._loss, self._shape, self._outputs = loss, tuple(input_shape), outputs
         self._spread, self._threads = spread, threads
@@ -110,6 +112,7 @@ class Chain:
         noise: torch.Tensor | None = None,
         draw: Callable[[int], object] | None = None,
         models: Sequence[int] | None = None,
+        buffers: torch.Tensor | None = None,
         then: HalfStep | None = None,
     ) -> torch.Tensor:
         """Write the gradient of each model's mean loss to ``G``; the losses ``[n]``.
@@ -118,8 +121,9 @@ class Chain:
         batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
         are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
         ``[b, draws]`` of one layer after another; one thread has ``draw(i)`` write them while the
-        others compute. Without ``noise``, dropout is off. Each model takes the half step ``then``
-        with its gradient, and ``G`` is not written.
+        others compute. Without ``noise``, dropout is off. Rows of ``buffers`` are those of the
+        models; batch normalization changes them. Each model takes the half step ``then`` with
+        its gradient, and ``G`` is not written.
         """
         count, d = X.shape
         check_tensors((count, d), X=X, G=G)
@@ -136,6 +140,9 @@ class Chain:
             start, places = 0, samples.data_ptr() + 8 * b * numbers
         if noise is not None:
             check_tensors((n, b * self.draws), noise=noise)
+        normed = [layer for layer in self.layers if LAYERS[layer.kind] == "batch_norm"]
+        if any(b * layer.h * layer.w == 1 for layer in normed):
+            raise ValueError("batch normalization needs more than one value of each channel")
         losses, _ = self._run(
             n,
             X,
@@ -149,6 +156,7 @@ class Chain:
             targets=_rows(targets, start),
             samples=places,
             noise=0 if noise is None else noise.data_ptr() + 4 * b * self.draws * numbers,
+            buffers=0 if buffers is None else buffers.data_ptr() + 4 * buffers.shape[1] * chosen,
             b=b,
         )
         return torch.from_numpy((losses / b).astype(np.float32))
@@ -178,6 +186,7 @@ class Chain:
             targets=np.tile([x.data_ptr() for x in targets], n),
             samples=0,
             noise=np.tile([x.data_ptr() for x in noise], n) if noise else 0,
+            buffers=0,
             b=np.tile([len(x) for x in inputs], n),
         )
         sums = (values.reshape(n, -1).sum(1).tolist() for values in (losses, correct))

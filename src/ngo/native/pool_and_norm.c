@@ -114,3 +114,41 @@ void ngo_normalise_backward(const float *x, const float *scale, const float *dy,
             }
     }
 }
+
+/* y [channels, n]: each channel with mean 0 and variance 1, then `scale` and `shift` [channels]. `moments`
+ * [channels, 2] are its mean, and what made its variance 1. The running means and variances [2, channels] move towards
+ * those of the batch by the share `momentum`. */
+void ngo_batch_norm(const float *x, const float *scale, const float *shift, float *restrict y, float *moments,
+                    float *running, size channels, size n, float eps, float momentum)
+{
+    for (size c = 0; c < channels; c++, x += n, y += n, moments += 2) {
+        double sum = 0, squares = 0;
+        for (size v = 0; v < n; v++)
+            sum += x[v];
+        float mean = sum / n;
+        for (size v = 0; v < n; v++)
+            squares += (x[v] - mean) * (x[v] - mean);
+        float factor = 1 / sqrt(squares / n + eps);
+        for (size v = 0; v < n; v++)
+            y[v] = (x[v] - mean) * factor * scale[c] + shift[c];
+        running[c] += momentum * (mean - running[c]);
+        running[channels + c] += momentum * ((float)(squares / (n - 1)) - running[channels + c]);
+        moments[0] = mean, moments[1] = factor;
+    }
+}
+
+/* The gradients dx (unless NULL), dscale and dshift, from dy. */
+void ngo_batch_norm_backward(const float *x, const float *scale, const float *dy, const float *moments,
+                             float *restrict dx, float *dscale, float *dshift, size channels, size n)
+{
+    for (size c = 0; c < channels; c++, x += n, dy += n, dx += dx ? n : 0, moments += 2) {
+        float mean = moments[0], factor = moments[1];
+        double sum = 0, along = 0;
+        for (size v = 0; v < n; v++)
+            sum += dy[v], along += dy[v] * ((x[v] - mean) * factor);
+        float share = sum / n, slope = along / n;
+        for (size v = 0; dx && v < n; v++)
+            dx[v] = factor * scale[c] * (dy[v] - share - (x[v] - mean) * factor * slope);
+        dscale[c] = along, dshift[c] = sum;
+    }
+}
