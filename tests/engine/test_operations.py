@@ -378,7 +378,8 @@ class Split(nn.Module):
         super().__init__()
         self.features = nn.Sequential(nn.Unflatten(1, (1, 8, 8)), nn.Conv2d(1, 3, 3), nn.ReLU())
         self.features += nn.Sequential(nn.MaxPool2d(2), nn.Flatten())
-        self.classifier = nn.Sequential(nn.Linear(27, 9), nn.Tanh(), nn.Dropout(), nn.Linear(9, 3))
+        linear = nn.Linear(27, 12), nn.Tanh(), nn.Linear(12, 9)
+        self.classifier = nn.Sequential(*linear, nn.Dropout(), nn.Linear(9, 3))
 
     def forward(self, x):
         """Logits."""

@@ -97,7 +97,7 @@ def first_layers(
         kinds = [kind for kind in kinds if kind != "padding"]
         pooled = kinds.count("conv_pool_relu") + kinds.count("conv_pool")
         enough = pooled or sum(map(torch.numel, nn.Sequential(*copies).parameters())) >= least
-        right = len(kinds) + pooled > 1 and kinds.count("convolution") <= pooled
+        right = 2 * pooled + kinds.count("linear") > 1 and kinds.count("convolution") <= pooled
         right &= kinds[0] in (*CONVOLUTIONS, "linear") and not reader.normalised
         return (count, reader.layers, reader.shape) if right and enough else None
     return None

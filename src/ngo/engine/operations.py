@@ -251,29 +251,35 @@ HOOKED = itemgetter(*HOOKS)
 
 #: Of a sequence, by the number of layers that are left and the shape of their input: the facts of
 #: the layers, those that a chain takes, their weights, and the chain; None if torch takes a layer.
-KNOWN: WeakKeyDictionary[nn.Module, dict[tuple[int, torch.Size], Any]] = WeakKeyDictionary()
+#: And by the shape and strides of its input None, if torch takes all layers.
+KNOWN: WeakKeyDictionary[nn.Module, dict[Any, Any]] = WeakKeyDictionary()
 
 
 def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
-    parts, row = ROWS.get(layer, (None, layer))
-    if parts and parts != [*layer.modules()][1:]:  # others now
+    (parts, row), known = ROWS.get(layer, (None, layer)), KNOWN.setdefault(layer, {})
+    given = (x.shape, x.stride()) if type(x) is torch.Tensor else None
+    others = parts and parts != [*layer.modules()][1:]  # now
+    if others or known.get(given, True) is None:
         return type(layer).forward(layer, x)
-    leaves, known = [*row], KNOWN.setdefault(layer, {})
+    leaves, known[given] = [*row], None
     while leaves:
         fit = type(x) is torch.Tensor and _fit(x)
         # Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
         if fit and x.grad_fn and _channels_last(x):
             x.register_hook(methodcaller("contiguous", **CHANNELS_LAST))
+            known[given] = True
         if found := fit and _found(leaves, x, known):
             _, taken, weights, chain, shape = found
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
             work = Memory(call("ngo_chain_workspace", at, b, result=SIZE))
             how = plain, "chain", (b, *shape), (work, at, b)
+            known[given] = True
             x = _Taken.apply(*how, x.contiguous(), *weights)
             del leaves[: len(taken)]
         elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
             x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
+            known[given] = True
         else:
             x = leaves.pop(0)(x)
     return x
