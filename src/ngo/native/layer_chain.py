@@ -76,7 +76,8 @@ class Chain:
         """``outputs`` are those of the last layer; ``spread`` has that many ``threads``."""
         self.draws = sum(layer.draws for layer in layers)  # random numbers for a sample
         #: Whether batch normalization is among the layers: they are then for training alone.
-        self.of_batches = any(LAYERS[layer.kind] == "batch_norm" for layer in layers)
+        normed = [layer.h * layer.w for layer in layers if LAYERS[layer.kind] == "batch_norm"]
+        self.of_batches, self._least = bool(normed), 2 if 1 in normed else 1  # samples
         self.layers = (Layer * len(layers))(*layers)
         self._loss, self._shape, self._outputs = loss, tuple(input_shape), outputs
         self._spread, self._threads = spread, threads
@@ -140,8 +141,7 @@ class Chain:
             start, places = 0, samples.data_ptr() + 8 * b * numbers
         if noise is not None:
             check_tensors((n, b * self.draws), noise=noise)
-        normed = [layer for layer in self.layers if LAYERS[layer.kind] == "batch_norm"]
-        if any(b * layer.h * layer.w == 1 for layer in normed):
+        if b < self._least:
             raise ValueError("batch normalization needs more than one value of each channel")
         losses, _ = self._run(
             n,
