@@ -373,6 +373,23 @@ def test_convolutions_have_torchs_layout_where_a_module_or_a_loss_needs_it(place
     assert row(run.consensus).allclose(row(plain.consensus), rtol=1e-4, atol=1e-6)
 
 
+def test_a_view_that_allows_it_leaves_convolutions_their_layout():
+    """As in ResNets whose last images have one pixel."""
+
+    class Pooled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.linear = nn.Conv2d(2, 3, 3), nn.Linear(3, 4)
+
+        def forward(self, x):
+            x = F.avg_pool2d(self.conv(x) * 2, 2)
+            return self.linear(x.view(x.size(0), -1))
+
+    images = torch.randn(48, 2, 4, 4, generator=torch_stream(0, "test"))
+    model, _, task = prepared(Pooled, (images, DATA[1]))
+    assert not Population(model, 1, seed=0, task=task).modules[0].conv.weight.is_contiguous()
+
+
 def test_torchscript_is_refused_in_one_line():
     assert "give the module that it was made of" in told(module=torch.jit.script(linear()))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 from threading import RLock
 from typing import Any
@@ -145,18 +146,34 @@ def views(named: Named, rows: torch.Tensor) -> dict[str, torch.Tensor]:
 def laid_out(module: nn.Module, on_cpu: bool, contiguous: bool) -> nn.Module:
     """The module, with its convolutions in the fastest layout that it allows.
 
-    Where it is said, or the code of the module has views, outputs of convolutions are contiguous:
-    as torch's are, or by a copy in a chain, which has its own.
+    Where it is said, outputs of convolutions are contiguous: as torch's are, or by a copy in a
+    chain, which has its own.
     """
-    kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
-    codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
-    if contiguous or any("view" in code.co_names for code in codes if code):
+    if contiguous:
         if not on_cpu or straight_layers(module, KINDS) is None:
             return module
         for layer in module.modules():
             if type(layer) is nn.Conv2d:
                 layer.__class__ = ViewedConv2d
     return channels_last(module)
+
+
+def views_fail(module: nn.Module, shape: Sequence[int]) -> bool:
+    """Whether the code of the module has views, and they fail where channels are last.
+
+    Where it takes no images of zeros of this ``shape``, they are taken to fail.
+    """
+    kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
+    codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
+    if not any("view" in code.co_names for code in codes if code):
+        return False
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            for training in True, False:
+                channels_last(deepcopy(module)).train(training)(torch.zeros(2, *shape))
+    except Exception:
+        return True
+    return False
 
 
 class Population:
@@ -206,14 +223,18 @@ class Population:
         numbers = range(n) if workers is None else workers
         self.generators = [torch_stream(seed, "dropout", i, device) for i in numbers]
 
+        contiguous: list[bool] = []
+
         def build(generator: torch.Generator, stream: int | None = None) -> nn.Module:
             # Modules draw their initial parameters from torch's global stream: it is seeded here.
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
                 on_cpu = torch.device(device).type == "cpu"
-                made = laid_out(entry.build(generator), on_cpu, entry.contiguous)
-                return made.to(device).train()
+                made = entry.build(generator)
+                if not contiguous:  # yet known
+                    contiguous.append(entry.contiguous or views_fail(made, entry.input_shape))
+                return laid_out(made, on_cpu, contiguous[0]).to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         self._named = named_tensors(self._consensus)
