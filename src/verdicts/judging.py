@@ -127,13 +127,10 @@ def _missed(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
     members = [claims.claims[name] for name in claim.pooled]
     gates = [(claims.gates[name], each) for each in (claim, *members) for name in each.gates]
     late = of = ""
-    rows: dict[str, pd.DataFrame] = {}
     try:
         for gate, each in sorted(gates, key=lambda pair: bool(pair[0].late)):
             late, of = gate.late, f" ({each.id})" if each is not claim else ""
-            if each.id not in rows:  # several gates ask the same rows
-                rows[each.id] = _read(each, {**each.where, **where}, tables)
-            check_gate(gate, rows[each.id], tables)
+            check_gate(gate, _read(each, {**each.where, **where}, tables), tables)
         if claim.universes and (why := none_counts(claim, where, tables)):
             return Missed(f"no universe counts: {why}")
     except TableError as error:
