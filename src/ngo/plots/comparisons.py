@@ -75,6 +75,12 @@ def with_interval(
     return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]
 
 
+def with_ends(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The table with ``mean``, ``low`` and ``high``: what is drawn of a mean and its half-width."""
+    mean, half = table[column], table[f"{column}_ci95"]
+    return table.assign(mean=mean, low=mean - half, high=mean + half)
+
+
 def print_tuned(table: pd.DataFrame) -> pd.DataFrame:
     """The printed form of a ``comparison_table`` of each method at its own best p and γ.
 
@@ -235,9 +241,7 @@ def _draw_values(
         cases.append(("no coupling", rows[rows["mixer"].isna()], 0))
     for k, (name, of_mixer, place) in enumerate(cases):
         if len(of_mixer):
-            half, shift = of_mixer[f"{value}_ci95"], place * height
-            found = of_mixer.assign(mean=of_mixer[value], low=of_mixer[value] - half)
-            found = found.assign(high=found["mean"] + half)
+            found, shift = with_ends(of_mixer, value), place * height
             in_rows(axis, found, "row", names, look := kth_style(k, name), shift=shift, capsize=2)
             for row in found[found["diverged"] > 0].itertuples():  # they have no mean
                 text = f"× {row.diverged} of {row.seeds} diverged"
