@@ -23,53 +23,40 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Each name of the interface: the module that defines it, and its name there.
-_INTERFACE = {
-    "fit": ("ngo.training.fit", "fit"),
-    "Fit": ("ngo.training.fit", "Fit"),
-    "compare": ("ngo.training.compare", "compare"),
-    "Compared": ("ngo.training.compare", "Compared"),
-    "plot": ("ngo.plots.experiment", "plot"),
-    "Interrupted": ("ngo.training.fit", "Interrupted"),
-    "RunState": ("ngo.training.fit", "RunState"),
-    "topology": ("ngo.gossip.topology", "topology"),
-    "method": ("ngo.gossip.method", "method"),
-    "local_rule": ("ngo.gossip.step", "local_rule"),
-    "lr_schedule": ("ngo.gossip.schedule", "lr_schedule"),
-    "schedule": ("ngo.gossip.schedule", "schedule"),
-    "coupling": ("ngo.gossip.coupling", "coupling"),
-    "compression": ("ngo.gossip.compression", "compression"),
-    "attack": ("ngo.gossip.attack", "attack"),
-    "Codec": ("ngo.gossip.compression", "Codec"),
-    "model": ("ngo.models.model", "model"),
-    "dataset": ("ngo.data.dataset", "dataset"),
-    "owners": ("ngo.data.partition", "owners"),
-    "partition": ("ngo.data.partition", "partition"),
-    "task": ("ngo.models.task", "task"),
-    "measurement": ("ngo.measures.measurement", "measurement"),
-    "Arrays": ("ngo.data.dataset", "Arrays"),
-    "number": ("ngo.common.fields", "number"),
-    "whole": ("ngo.common.fields", "whole"),
-    "choice": ("ngo.common.fields", "choice"),
-    "file": ("ngo.common.fields", "file"),
-    "within": ("ngo.common.fields", "within"),
-    "above": ("ngo.common.fields", "above"),
-    "below": ("ngo.common.fields", "below"),
-    "at_least": ("ngo.common.fields", "at_least"),
-    "load_plugins": ("ngo.common.plugins", "load"),
-    "UserError": ("verdicts.registry", "UserError"),
+# The public names of each module; what each is for is told in its docstring.
+_NAMES = {
+    "ngo.training.fit": "fit Fit Interrupted RunState",
+    "ngo.training.compare": "compare Compared",
+    "ngo.plots.experiment": "plot",
+    "ngo.gossip.topology": "topology",
+    "ngo.gossip.method": "method",
+    "ngo.gossip.step": "local_rule",
+    "ngo.gossip.schedule": "lr_schedule schedule",
+    "ngo.gossip.coupling": "coupling",
+    "ngo.gossip.compression": "compression Codec",
+    "ngo.gossip.attack": "attack",
+    "ngo.models.model": "model",
+    "ngo.models.task": "task",
+    "ngo.data.dataset": "dataset Arrays",
+    "ngo.data.partition": "partition owners",
+    "ngo.measures.measurement": "measurement",
+    "ngo.common.fields": "number whole choice file within above below at_least",
+    "ngo.common.plugins": "load_plugins",
+    "verdicts.registry": "UserError",
 }
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
+# The name in its module, where it is another.
+_THERE = {"load_plugins": "load"}
 
-__all__ = ["__version__", *_INTERFACE]
+__all__ = ["__version__", *_PLACES]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _INTERFACE:
+    if name not in _PLACES:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
-    module, attribute = _INTERFACE[name]
-    value = globals()[name] = getattr(import_module(module), attribute)
+    value = globals()[name] = getattr(import_module(_PLACES[name]), _THERE.get(name, name))
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_INTERFACE])
+    return sorted([*globals(), *_PLACES])
