@@ -15,7 +15,7 @@ from verdicts.registry import as_list, one_of
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.planning import Plan
 from verdicts.statistics.setting_rules import spoken
-from verdicts.table import Selection
+from verdicts.table import SETTING, Selection
 
 #: The mark of a claim that its author may have meant in another way.
 ALTERNATIVE = "alternative"
@@ -157,10 +157,15 @@ class Gate:
 class Universes:
     """How a claim is judged over universes: samples of the settings that nobody stated."""
 
-    #: The settings that may decide it; None: all columns ``universe_NAME`` of its rows.
-    settings: tuple[str, ...] | None
+    #: The settings that may decide it; empty: all columns ``universe_NAME`` of its rows.
+    settings: tuple[str, ...]
     #: Asked of all rows of a universe: whether it counts.
     gate: Gate | None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the settings that are named."""
+        return [f"{SETTING}{name}" for name in self.settings]
 
 
 @dataclass(frozen=True)

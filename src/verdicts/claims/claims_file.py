@@ -125,7 +125,7 @@ def _claim(key: str, name: object, entry: object, gates: Mapping[str, Gate], pla
 def _universes(key: str, entry: object) -> Universes:
     values = mapping(key, entry)
     check_keys(key, values, ("settings", "gate"), ())
-    settings = names(f"{key}.settings", values["settings"]) if "settings" in values else None
+    settings = names(f"{key}.settings", values["settings"]) if "settings" in values else ()
     if "gate" not in values:
         return Universes(settings, None)
     key, asked = f"{key}.gate", mapping(f"{key}.gate", values["gate"])

@@ -20,17 +20,7 @@ from verdicts.quantities import QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.run_values import SHARE, UNITS, Value, as_numbers, column_of, last_evaluations
 from verdicts.statistics.samples import exceeds
-from verdicts.table import (
-    SETTING,
-    UNIVERSE,
-    Column,
-    Selection,
-    Tables,
-    joined,
-    matches,
-    need,
-    selected,
-)
+from verdicts.table import UNIVERSE, Column, Selection, Tables, joined, matches, need, selected
 
 #: How the unit of a quantity starts that has the unit of its value.
 OF_THE_VALUE = "that of the value"
@@ -140,8 +130,8 @@ def named_columns(
     for place, where in selected_rows(key, entry):
         yield from ((place, name) for name in where)
     if isinstance(entry, Claim):
-        for setting in (entry.universes and entry.universes.settings) or ():
-            yield f"{key}.universes.settings", f"{SETTING}{setting}"
+        for setting in entry.universes.columns if entry.universes else ():
+            yield f"{key}.universes.settings", setting
     elif entry.column is not None:
         yield f"{key}.column", entry.column
     if entry.quantity is not None:

@@ -40,9 +40,8 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     a setting.
     """
     rows, why = _rows(claim, where, tables)
-    named = claim.universes.settings if claim.universes else None
-    known = [str(name) for name in rows if str(name).startswith(SETTING)]
-    wanted = known if named is None else [f"{SETTING}{name}" for name in named]
+    named = claim.universes.columns if claim.universes else []
+    wanted = named or [str(name) for name in rows if str(name).startswith(SETTING)]
     for name in wanted:
         need(rows, [name])
         if (two := rows.groupby(UNIVERSE)[name].nunique() > 1).any():
@@ -57,7 +56,7 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     universes = universes.reset_index()
     for name in wanted:
         universes[name] = _setting(name, universes[name])
-    same = [name for name in wanted if named is None and universes[name].nunique() < 2]
+    same = [name for name in wanted if not named and universes[name].nunique() < 2]
     return universes.drop(columns=same)
 
 
