@@ -1,4 +1,4 @@
-"""Spectra of graphs, the chatter floor, and consensus without learning."""
+"""Spectra of graphs, and consensus without learning."""
 
 from __future__ import annotations
 
@@ -9,18 +9,9 @@ import numpy as np
 
 from ngo.analysis.seed_means import together
 from ngo.common.files import found
-from ngo.common.lazy import Table, pd, torch
+from ngo.common.lazy import pd
 from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.bounds import delay_limit
-
-
-def _fixed_matrix(rows: Table) -> np.ndarray | None:
-    """The mixing matrix ``[n, n]`` of the first row's topology; None for one that changes."""
-    run = rows.to_dict("records")[0]
-    topology = TOPOLOGIES[run["topology"]]
-    values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
-    return None if topology.varies else topology.matrix(run["workers"], **values).dense().numpy()
-
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
 
@@ -90,10 +81,11 @@ def _words(yes: pd.Series, known: pd.Series) -> pd.Series:
 def courses(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
     """The trajectories as one table of two parts (``seed_means.part``).
 
-    ``states``: the workers' states and V by round, for each p and delay. ``rounds``: the first
-    round with V ≤ ``share`` · V(0), see ``consensus_rounds``.
+    ``states``: a row for each p, delay and round, with V and the workers' states, x0, x1, …
+    ``rounds``: the first round with V ≤ ``share`` · V(0), see ``consensus_rounds``.
     """
-    return together(states=state_rows(trajectories), rounds=consensus_rounds(trajectories, share))
+    states = in_columns(trajectories, "worker", "x")
+    return together(states=states, rounds=consensus_rounds(trajectories, share))
 
 
 def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
@@ -113,14 +105,12 @@ def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
 
     Infinity for a topology that changes from round to round.
     """
-    W = _fixed_matrix(trajectories)
-    limit = math.inf if W is None else delay_limit(torch.from_numpy(W))
-    return limit / trajectories["gamma"].iloc[0]
-
-
-def state_rows(trajectories: pd.DataFrame) -> pd.DataFrame:
-    """The trajectories with one row for each round: the workers' states as x0, x1, …"""
-    return in_columns(trajectories, "worker", "x")
+    run = trajectories.to_dict("records")[0]
+    topology = TOPOLOGIES[run["topology"]]
+    if topology.varies:
+        return math.inf
+    values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
+    return delay_limit(topology.matrix(run["workers"], **values).dense()) / run["gamma"]
 
 
 def in_columns(table: pd.DataFrame, number: str, value: str) -> pd.DataFrame:

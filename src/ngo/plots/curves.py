@@ -318,7 +318,7 @@ def clipped(values: pd.Series) -> pd.Series:
 
 
 def draw_states(axis: Axes, states: pd.DataFrame, look: Style) -> None:
-    """A line for each worker's state; ``states`` are ``consensus.state_rows``."""
+    """A line for each worker's state; ``states`` are those of ``consensus.courses``."""
     axis.plot(states["round"], states.filter(regex=r"^x\d+$"), color=look.colour, linewidth=0.8)
     axis.set(xlabel="round")
 

@@ -14,11 +14,11 @@ from ngo.analysis.quantities.theorems import FACTOR
 from ngo.common.lazy import Numbers, Table, pd
 from verdicts import final
 from verdicts.quantities import cases, quantity, slope_of
-from verdicts.registry import UserError, nearest, one_of
+from verdicts.registry import UserError, one_of
 from verdicts.run_values import Value, per_run
 from verdicts.scores import Scores, Side, mean_over, noted
 from verdicts.statistics import ROUNDING
-from verdicts.table import Column
+from verdicts.table import Column, need
 
 # Counts of samples and classes of the workers (Figures S2 and A2).
 
@@ -287,8 +287,6 @@ def settled_ratio(
 @quantity("log_quotient", unit="log ratio", example="{of: sync_term, to: noise_term}")
 def log_quotient(rows: Table, of: Column, to: Column) -> Numbers:
     """The largest log of one column over another, by seed: two terms of a bound, for example."""
-    for name in (of, to):
-        if name not in rows:
-            raise UserError(f"with: there is no column {name!r}.{nearest(name, rows)}")
+    need(rows, [of, to], "with: ")
     with np.errstate(divide="ignore"):
         return np.log(rows[of] / rows[to]).groupby(rows["seed"]).max()
