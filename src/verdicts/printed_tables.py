@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
@@ -108,7 +109,8 @@ def read_printed(
             raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
     names = list(map(str, table.columns))
     check_columns(names, name)
-    _check_columns(len(names))
+    most = f"it may have {MOST_COLUMNS:,}"
+    check(len(names) <= MOST_COLUMNS, "printed: columns", len(names), most)
     if table.empty:
         raise UserError(f"{name}: it has no rows.")
     table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
@@ -118,16 +120,11 @@ def read_printed(
 def _read(path: Path) -> pd.DataFrame:
     """The texts of the table in a file."""
     file = regular_file(path, "printed", MOST_BYTES)
-    readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
+    csv: Callable[[Path], pd.DataFrame] = partial(read_csv, dtype=str, keep_default_na=False)
+    readers = {".csv": csv, ".md": _markdown, ".tex": _latex}
     check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
     with readable(file, "printed"):
         return readers[file.suffix](file)
-
-
-def _csv(path: Path) -> pd.DataFrame:
-    with path.open("rb") as file:
-        _check_columns(1 + file.readline().count(b","))
-    return read_csv(path, dtype=str, keep_default_na=False)
 
 
 def _markdown(path: Path) -> pd.DataFrame:
@@ -200,15 +197,10 @@ def _table(rows: list[list[str]]) -> pd.DataFrame:
     if not rows:
         raise ValueError("it has no table")
     header, *rest = rows
-    _check_columns(len(header))
     for number, row in enumerate(rest, 1):
         if len(row) != len(header):
             raise ValueError(f"row {number} has {len(row)} cells, and the header has {len(header)}")
     return pd.DataFrame(rest, columns=header)
-
-
-def _check_columns(count: int) -> None:
-    check(count <= MOST_COLUMNS, "printed: columns", count, f"it may have {MOST_COLUMNS:,}")
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
