@@ -429,9 +429,7 @@ def _joined(one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     rows = pd.concat(parts, ignore_index=True).reindex(columns=columns)
     if "diverged" in rows:
         rows["diverged"] = rows["diverged"].eq(True)
-    evaluation = [name for name in (UNIVERSE, "run", "step") if name in rows]
-    alike = {"run", "step"} <= set(both) and (UNIVERSE in both or UNIVERSE not in rows)
-    if alike and rows.duplicated(evaluation).any():
+    if {"run", "step"} <= set(both) and (UNIVERSE in both or UNIVERSE not in rows):
         rows = rows[~rows.duplicated(both)].reset_index(drop=True)
     return rows
 
