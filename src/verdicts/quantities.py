@@ -180,6 +180,7 @@ def _shown(value: object) -> str:
 #: The quantity of a claim whose number is the mean of those of other claims.
 POOLED = "pooled"
 
+#: Units: how that of the value's own starts, and that of a logarithm.
 OF_VALUE, LOG_RATIO = "that of the value", "log ratio"
 TERMS = "[{weight: 1, method: b}, {weight: -1, method: a}]"
 OF_THREE = "{of: {method: b}, than: {method: a}, to: {method: best}}"
@@ -422,7 +423,7 @@ def _over_tasks(found: Sequence[Side], number: Callable[[np.ndarray], np.ndarray
     return combined(found, of_seeds)
 
 
-@quantity("interquartile_mean", unit="that of the value", example="{over: [task], value: score}")
+@quantity("interquartile_mean", unit=OF_VALUE, example="{over: [task], value: score}")
 def interquartile_mean(
     rows: Rows, over: Columns, value: Value = "score", of: Maybe = None, minus: Maybe = None
 ) -> Scores:

@@ -231,8 +231,6 @@ def _whole(values: pd.Series, key: str) -> pd.Series:
 
 
 def _booleans(values: pd.Series, key: str) -> pd.Series:
-    if values.dtype == bool:
-        return values
     truths = values.astype(object).map(lambda value: BOOLEANS.get(str(value).strip().lower()))
     _check_rows(values, truths.notna(), key, "is not true or false")
     return truths.astype(bool)

@@ -16,14 +16,11 @@ import numpy as np
 from verdicts import run_values
 from verdicts.claims.claim import Claim, ClaimsFile, Gate, selections
 from verdicts.lazy import pd
-from verdicts.quantities import QUANTITIES
+from verdicts.quantities import OF_VALUE, QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.run_values import SHARE, UNITS, Value, as_numbers, column_of, last_evaluations
 from verdicts.statistics.samples import exceeds
 from verdicts.table import UNIVERSE, Column, Selection, Tables, joined, matches, need, selected
-
-#: How the unit of a quantity starts that has the unit of its value.
-OF_THE_VALUE = "that of the value"
 
 #: Where the scales of units end.
 SCALES = {SHARE: (0.0, 1.0), "points": (0.0, 100.0)}
@@ -45,7 +42,7 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
     if claim.is_pooled:
         return known_unit(claims[claim.pooled[0]], claims, of_runs=of_runs)
     quantity = QUANTITIES[claim.quantity]
-    if not quantity.unit.startswith(OF_THE_VALUE):
+    if not quantity.unit.startswith(OF_VALUE):
         return quantity.unit
     value = quantity.value(claim.arguments)
     unit = run_values.unit_of(value) if of_runs and value is not None else UNITS.get(str(value), "")
@@ -53,7 +50,7 @@ def known_unit(claim: Claim, claims: Mapping[str, Claim], *, of_runs: bool = Tru
         return ""
     along = claim.arguments.get("along")
     per = f"a factor e of {along}" if claim.arguments.get("log_along") else f"1 of {along}"
-    rest = quantity.unit.removeprefix(OF_THE_VALUE).replace("1 of the field", per)
+    rest = quantity.unit.removeprefix(OF_VALUE).replace("1 of the field", per)
     return unit + rest.replace(",", "")
 
 
@@ -75,7 +72,7 @@ def check_shares(
     """
     quantity = QUANTITIES[claim.quantity]
     value = quantity.value(claim.arguments)
-    if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_THE_VALUE):
+    if value is None or claim.arguments.get("log") or not quantity.unit.startswith(OF_VALUE):
         return
     column = column_of(value, of_runs=of_runs)
     end = 1.0 if UNITS.get(str(column)) == SHARE else (scales or {}).get(str(column))

@@ -11,13 +11,10 @@ import yaml
 
 from verdicts.registry import UserError
 from verdicts.run_values import last_evaluations, worst_of
-from verdicts.table import meant_as_seed, read_table
+from verdicts.table import RESERVED, meant_as_seed, read_table
 
 #: The file, with names for what a table tells.
 FIRST = Path(__file__).parents[1] / "first_claims.yaml"
-
-#: Columns that are no setting and no result.
-RESERVED = ("run", "seed", "step", "diverged", "started")
 
 #: Names of columns that say which side a run is on, and the most values of a setting.
 METHODS, MOST_VALUES = ("method", "algorithm", "algo", "model", "optimizer", "agent", "name"), 50
@@ -32,7 +29,7 @@ def draft(path: Path, out: Path) -> tuple[str, str]:
     table has none of them.
     """
     rows = last_evaluations(read_table(path))
-    no_side = (*RESERVED, meant_as_seed(rows))
+    no_side = (*RESERVED, "started", meant_as_seed(rows))  # no setting and no result
     columns = [c for c in map(str, rows) if c not in no_side and not c.startswith("universe")]
     numbers = [name for name in columns if rows[name].dtype.kind in "iuf" and rows[name].any()]
     settings = [name for name in columns if 2 <= rows[name].nunique() <= MOST_VALUES]
