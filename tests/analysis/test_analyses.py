@@ -14,12 +14,13 @@ from made_up import trajectories as simulated
 from ngo.analysis import comparisons, seed_means
 from ngo.analysis.best_in_rounds import best_cases, best_rows, with_mixers
 from ngo.analysis.best_in_training import combination_table, with_parts
-from ngo.analysis.budgets import at_equal_bytes, at_equal_steps, crossing, shared_steps, time_to
+from ngo.analysis.budgets import at_budgets, at_equal_bytes, crossing, shared_steps, time_to
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import delay_limit_in_rounds, spectral_comparison
 from ngo.analysis.seed_means import check_apart, pooled_correlation, within_seeds
 from ngo.analysis.universes import Universe, in_universes
 from ngo.measures.spectra import SpectraOptions, spectral_table
+from verdicts import final
 
 T_3 = 4.302653 / math.sqrt(3)  # half-width of three values with standard deviation 1
 
@@ -288,7 +289,7 @@ def test_runs_are_compared_after_equal_bytes_or_steps():
     shorter = [{**row, "step": row["step"] * 3 // 4} for row in run(0.7, method="ngo")]
     rows = metrics(run(0.7, method="gossip"), shorter)
     assert shared_steps(rows) == 15
-    table = at_equal_steps(rows, ["consensus_accuracy"])
+    table = at_budgets(rows, final(rows).assign(budget=15), "step", ["consensus_accuracy"])
     assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.75, "ngo": 0.7})
 
 

@@ -42,16 +42,6 @@ def at_equal(
     return at_budgets(metrics, last.assign(budget=budget), cost, values)
 
 
-def at_equal_steps(metrics: Table, values: list[str]) -> Table:
-    """The last evaluation of every run, with ``values`` as they were after ``budget`` steps.
-
-    The column ``budget`` is ``shared_steps``. Values between two evaluations are linear in the
-    steps; those of a diverged run are NaN.
-    """
-    last = final(metrics).assign(budget=float(shared_steps(metrics)))
-    return at_budgets(metrics, last, "step", values)
-
-
 def shared_steps(metrics: Table) -> int:
     """The number of steps that all runs took; the greatest of any if all diverged."""
     last = final(metrics)
