@@ -67,26 +67,18 @@ def sole_dataset(reference: str | Path) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def published(reference: str | Path, dataset: str) -> pd.DataFrame:
-    """The paper's numbers for ``dataset``, or for the data set that it stands in for.
-
-    If all numbers in the file are for one data set, they are returned for any ``dataset``. The
-    column ``partition`` is ``iid`` or ``noniid``.
-    """
-    name = sole_dataset(reference) or DATASETS[dataset].stands_in_for or dataset
-    numbers = pd.read_csv(found(reference))
-    return numbers[numbers["dataset"] == name]
-
-
 def published_for(rows: pd.DataFrame, reference: str | Path, column: str | None) -> pd.Series:
     """The paper's number in ``column`` for each row, or NaN.
 
-    ``rows`` have the columns ``cases.CELL``.
+    It is that of the row's data set, or of the one that this stands in for; if all numbers of the
+    file are for one data set, they are taken for any. In the file, the column ``partition`` is
+    ``iid`` or ``noniid``. ``rows`` have the columns ``cases.CELL``.
     """
-    keys = _keys(rows.assign(partition=halves(rows)))
-    lookup = {}
+    keys, lookup = _keys(rows.assign(partition=halves(rows))), {}
+    numbers, sole = pd.read_csv(found(reference)), sole_dataset(reference)
     for dataset in rows["dataset"].unique() if column else ():
-        printed = published(reference, dataset).assign(dataset=dataset)
+        name = sole or DATASETS[dataset].stands_in_for or dataset
+        printed = numbers[numbers["dataset"] == name].assign(dataset=dataset)
         lookup |= dict(zip(_keys(printed), printed[column], strict=True))
     return pd.Series([lookup.get(key, float("nan")) for key in keys], index=rows.index)
 
