@@ -41,7 +41,7 @@ COLUMNS = ("rank", "runs", "mean", "low", "high", "behind", "least", "most", "p"
 Arrays = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Result):
     """Methods on a metric, the best first.
 

@@ -331,7 +331,7 @@ def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -
 ENDS = ("low", "high", "plain_low", "plain_high")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judged(Result):
     """The verdict on one claim: ``str`` has a line or two on it."""
 

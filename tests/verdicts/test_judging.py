@@ -247,6 +247,7 @@ def test_a_column_of_numbers_and_none_shows_what_diverged():
     of, minus = {"m": "A"}, {"m": "B"}
     for table in (rows.astype({"nll": object}), rows.astype({"nll": float})):
         found = verdicts.judge(table, of=of, minus=minus, value="nll", above=0)
+        assert repr(found) == str(found)
         assert found.rows[0].infinite == 3
         assert "in 3 of 8 seeds runs diverged" in found.rows[0].reason
 

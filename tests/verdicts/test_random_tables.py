@@ -265,5 +265,6 @@ def test_a_peer_may_be_of_another_method_and_missing_runs_are_told_by_name(tmp_p
     table = pd.DataFrame({"method": ["a"] * 5 + ["b"] * 4, "seed": [*range(5), *range(4)]})
     table = table.assign(value=[*"xxxxx", *"xxxx"], score=range(9))
     found = compare(table, over="value")
+    assert repr(found) == str(found)
     assert str(found).splitlines()[-1].startswith("b: seed 4 is left out: a run to compare")
     refused("only a header", compare, table[:0])
