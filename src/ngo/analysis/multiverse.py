@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from verdicts.statistics import meets, spoken
+from verdicts.statistics import deciding, meets, spoken
 from verdicts.verdict_rows import Row
 
 
@@ -18,16 +18,10 @@ def curve_rows(row: Row, curve: pd.DataFrame) -> pd.DataFrame:
     rows = curve[["universe", "effect", "side"]].assign(**facts)
     settings = curve.filter(like="universe_").rename(columns=lambda n: n.removeprefix("universe_"))
     rows["rule_says"] = meets(row.multiverse.rule, settings)
-    for place, name in zip(("first", "second"), _deciding(row), strict=False):
+    chosen = deciding(row.multiverse.rule_settings, row.multiverse.variance)
+    for place, name in zip(("first", "second"), chosen, strict=False):
         rows[place], rows[f"{place}_value"] = name, curve[f"universe_{name}"].astype(str)
     return rows
-
-
-def _deciding(row: Row) -> list[str]:
-    """The settings of a claim's rule, then those that explain most of the variance: two of them."""
-    shares = row.multiverse.variance
-    by_share = sorted(shares, key=lambda name: -shares[name])
-    return list(dict.fromkeys([*row.multiverse.rule_settings, *by_share]))[:2]
 
 
 def verdict_facts(row: Row) -> dict[str, object]:

@@ -9,7 +9,7 @@ Limits of shares are Clopper and Pearson's: exact, so that they are never too na
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -136,9 +136,7 @@ def examined(
     shares: Sequence[Mapping[str, Any]] = ()
     variance = variance_shares(values, settings) if enough else {}
     if variance:
-        most = sorted(variance, key=lambda name: -variance[name])
-        chosen = list(dict.fromkeys([*rule.settings, *most]))[:2]
-        shares = shares_by(side, settings, chosen, rule)
+        shares = shares_by(side, settings, deciding(rule.settings, variance), rule)
     multiverse = Multiverse(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
@@ -149,6 +147,12 @@ def examined(
     infinite, (median, *ends) = int(np.isinf(values).sum()), median_interval(np.sort(values))
     found = (count, infinite, multiverse.p, median, lambda level: (ends[0], ends[1]))
     return MultiverseEvidence(multiverse, expectation, rule, *found)
+
+
+def deciding(of_rule: Iterable[str], variance: Mapping[str, float]) -> list[str]:
+    """The settings of a rule, then those that explain most of the variance: two of them."""
+    most = sorted(variance, key=lambda name: -variance[name])
+    return list(dict.fromkeys([*of_rule, *most]))[:2]
 
 
 def _rule(side: np.ndarray, holds: int, opposite: int, settings: pd.DataFrame) -> tuple[int, Rule]:
