@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
 
 LOG = logging.getLogger("ngo")
 
 
-class StandardError(logging.StreamHandler):
-    """A handler for the ``sys.stderr`` of the moment, which tests and child processes replace."""
-
-    stream = property(lambda self: sys.stderr, lambda self, first: None)
-
-
 def configure_messages() -> None:
-    """Print the messages of the logger ``ngo``; a second call is a no-op."""
-    if not any(isinstance(handler, StandardError) for handler in LOG.handlers):
-        LOG.addHandler(StandardError())
-        LOG.setLevel(logging.INFO)
+    """Print the messages of the logger ``ngo``, by the handler for loggers without a handler."""
+    logging.lastResort.setLevel(logging.INFO)
+    LOG.addHandler(logging.lastResort)
+    LOG.setLevel(logging.INFO)
