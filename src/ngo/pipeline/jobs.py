@@ -27,6 +27,7 @@ from ngo.common.registries import DATASETS, METHODS
 from ngo.data.description import identity
 from ngo.pipeline.paths import job_table, tier_folder
 from ngo.pipeline.plan import Plan
+from ngo.training.evaluation import evaluation_steps
 from ngo.training.results_version import results_version, version_of
 from ngo.training.spec import RunSpec
 from verdicts.registry import UserError
@@ -47,7 +48,7 @@ def cost(spec: RunSpec) -> float:
     source = DATASETS[spec.dataset]
     m = source.train_samples
     steps = spec.steps(owned := spec.owned_of(m))
-    evaluations = evaluation_count(spec, owned)
+    evaluations = len(evaluation_steps(spec, owned))
     part = min(spec.eval_images or TEST_SAMPLES, TEST_SAMPLES)
     images = part + ((evaluations - 2) * part + TEST_SAMPLES) * models(spec)
     images += evaluations * (m - spec.kept(m))
@@ -59,13 +60,6 @@ def models(spec: RunSpec) -> int:
     """The number of models in an evaluation: the evaluated workers, and the mean of all."""
     differ = METHODS[spec.method].decentralized or (spec.local_steps or 1) > 1
     return spec.evaluated + 1 if differ else 1
-
-
-def evaluation_count(spec: RunSpec, owned: int) -> int:
-    """The number of evaluations of a run (see ``training.evaluation.evaluation_steps``)."""
-    steps = spec.steps(owned)
-    apart = spec.eval_every * owned / spec.per_step
-    return min(steps, max(1, math.ceil((steps - 0.5) / apart))) + 1
 
 
 #: What combinations of one job cost together, at most, for one seed (see ``cost``).
