@@ -9,9 +9,9 @@ from itertools import groupby
 from pathlib import Path
 
 from ngo.analysis import table_files
-from ngo.common.files import check_readable
 from ngo.report.findings import Findings
 from verdicts import judgement
+from verdicts.files import content_of
 from verdicts.verdict_rows import Row
 
 #: The place of the shipped campaign's file in the repository.
@@ -124,14 +124,9 @@ class Contents:
         return row.shows or self.ledger
 
 
-def content(path: Path) -> bytes:
-    """The bytes of a file on show; a UserError if it is absent."""
-    return check_readable(path, "report").read_bytes()
-
-
 def text(path: Path) -> str:
-    """The text of a file on show."""
-    return content(path).decode("utf-8")
+    """The text of a file on show; a UserError if it is absent."""
+    return content_of(path, "report").decode("utf-8")
 
 
 def provenance(
@@ -143,14 +138,13 @@ def provenance(
     """
     wall = sum(record["wall_seconds"] for record in records)
     libraries = sorted({name for record in records for name in record.get("versions", {})})
-    known = any("processor" in record for record in records)
     return {
         "Runs": str(len(records)),
         "Training time": f"{wall / 3600:.2f} hours, the sum over runs",
         "Source revision": tally(records, "source"),
         "Results version": tally(records, "about", "code"),
         "Device": tally(records, "device"),
-        **({"Processor": tally(records, "processor")} if known else {}),
+        "Processor": tally(records, "processor"),
         "Instructions": tally(records, "about", "instructions"),
         "Seeds": seeds(record["seed"] for record in records),
         "Data sets": tally(records, "spec", "dataset"),

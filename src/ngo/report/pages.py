@@ -24,9 +24,10 @@ from pylatexenc.latex2text import LatexNodes2Text
 
 from ngo.plots import CAPTION_SHARE, DESCRIPTION
 from ngo.printing import body, inert
-from ngo.report.contents import Contents, content, text
+from ngo.report.contents import Contents, text
 from ngo.report.findings import Topic, told
 from verdicts import judgement
+from verdicts.files import content_of
 from verdicts.report import escaped
 from verdicts.verdict_rows import ANSWERS, MARKED, answered, counted, counts, registered
 
@@ -104,7 +105,7 @@ def picture(path: Path) -> dict[str, object]:
     The part above a caption that is drawn in the picture is ``shown`` high; the page has the
     caption as text.
     """
-    data = content(path)
+    data = content_of(path, "report")
     with Image.open(io.BytesIO(data)) as image:
         width, height = image.size
         plain, told = LatexNodes2Text().latex_to_text, image.info.get(DESCRIPTION, "")
