@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.common.files import atomic_file, read_limited
+from ngo.common.files import atomic_file
 from ngo.data.dataset import Arrays, Download, checksums, dataset
 from ngo.data.loading import read_arrays
-from verdicts.files import regular_file
+from verdicts.files import content_of, regular_file
 from verdicts.registry import UserError, in_a_line
 
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
@@ -54,7 +54,7 @@ def list_images(root: Path) -> Images:
     """
     folder = root / FOLDER
     listed = folder / "wnids.txt"
-    ids = sorted(set(read_limited(listed, "data.root", TEXT).split()))
+    ids = sorted(set(content_of(listed, "data.root", TEXT).decode(errors="replace").split()))
     if len(ids) != CLASSES:
         raise UserError(f"data.root: {str(listed)!r} lists {len(ids)} classes, not {CLASSES}")
     if odd := [wnid for wnid in ids if not re.fullmatch(r"\w+", wnid)]:
@@ -65,7 +65,8 @@ def list_images(root: Path) -> Images:
     classes = {wnid: label for label, wnid in enumerate(ids)}
     annotations = folder / "val" / "val_annotations.txt"
     label_of = {}
-    for line in read_limited(annotations, "data.root", TEXT).splitlines():
+    text = content_of(annotations, "data.root", TEXT).decode(errors="replace")
+    for line in text.splitlines():
         name, wnid, *_ = [*line.split("\t"), ""]
         if wnid not in classes:
             raise UserError(f"data.root: {str(annotations)!r} names no class in the line {line!r}")
