@@ -58,8 +58,7 @@ MODULES = {
     **dict.fromkeys(("fields", "methods"), "list_commands"),
     **dict.fromkeys(("data", "describe", "partition"), "data_commands"),
     **dict.fromkeys(SECTIONS["Archive"], "archive_commands"),
-    "reproduce": "reproduce_command",
-    "candidates": "candidates_command",
+    **dict.fromkeys(SECTIONS["Judge"], "paper_commands"),
     **dict.fromkeys(("runs", "aggregate", "classes", "notebook"), "pipeline_commands"),
     **dict.fromkeys(("assumptions", "report"), "pipeline_commands"),
 }
