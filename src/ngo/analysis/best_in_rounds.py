@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Annotated
 
 import numpy as np
 
 from ngo.analysis.seed_means import points
-from ngo.common.fields import defaults
 from ngo.common.lazy import pd, torch
 from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.bounds import finite_time_bound
@@ -150,7 +148,7 @@ def _largest_share(row: dict, n: int, t: int) -> float:
     random = "generator" in TOPOLOGIES[row["topology"]].arguments
     if row["mixer"] not in ("linear", "chebyshev") or random:
         return math.nan
-    mixing, gamma = _mixing(row["topology"], n), row["gamma"]
+    mixing, gamma = Mixing(row["topology"], n, None), row["gamma"]
     accelerated = Chebyshev(mixing.at(0).dense(), gamma)
     P = torch.eye(n).double()
     for k in range(t):
@@ -162,9 +160,5 @@ def _largest_share(row: dict, n: int, t: int) -> float:
 def _consensus_time(row: dict, n: int, V0: float) -> float:
     if row["mixer"] != "NGO" or TOPOLOGIES[row["topology"]].varies:
         return math.nan
-    return finite_time_bound(V0, _mixing(row["topology"], n).at(0), row["p"], row["gamma"])
-
-
-def _mixing(topology: str, n: int) -> Mixing:
-    """The matrices of a topology whose settings have their defaults."""
-    return Mixing(topology, n, SimpleNamespace(**defaults()))
+    W = Mixing(row["topology"], n, None).at(0)
+    return finite_time_bound(V0, W, row["p"], row["gamma"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ngo.common.files import found
 from ngo.common.lazy import pd
 from ngo.common.registries import TOPOLOGIES
 from ngo.gossip.bounds import delay_limit
+from ngo.gossip.schedule import Mixing
 
 # Degrees and spectral gaps of the topologies compared with the paper's (Table S1).
 
@@ -106,11 +108,10 @@ def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:
     Infinity for a topology that changes from round to round.
     """
     run = trajectories.to_dict("records")[0]
-    topology = TOPOLOGIES[run["topology"]]
-    if topology.varies:
+    if TOPOLOGIES[run["topology"]].varies:
         return math.inf
-    values = {name: run[name] for name in (*topology.fields, "weights") if name in run}
-    return delay_limit(topology.matrix(run["workers"], **values).dense()) / run["gamma"]
+    W = Mixing(run["topology"], run["workers"], SimpleNamespace(**run)).at(0)
+    return delay_limit(W.dense()) / run["gamma"]
 
 
 def in_columns(table: pd.DataFrame, number: str, value: str) -> pd.DataFrame:

@@ -37,6 +37,12 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     return pd.DataFrame(records, columns=[*by, value, f"{value}_ci95"])
 
 
+def with_ends(rows: pd.DataFrame, value: str) -> pd.DataFrame:
+    """Rows of ``over_seeds`` with the columns ``mean``, ``low`` and ``high`` of a ``value``."""
+    mean, half = rows[value], rows[f"{value}_ci95"]
+    return rows.assign(mean=mean, low=mean - half, high=mean + half)
+
+
 #: Values that span orders of magnitude: they get geometric means.
 GEOMETRIC = ("V", "V_mean", "loss", "workers_loss", "ratio", "relative_norm", "steps", "speedup")
 

@@ -14,6 +14,7 @@ from ngo.analysis.best_in_rounds import LINEAR
 from ngo.analysis.best_in_training import TUNED
 from ngo.analysis.cases import worded
 from ngo.analysis.comparisons import ACCURACY, CRITERIA, KEYS, best_settings
+from ngo.analysis.seed_means import with_ends
 from ngo.plots import captions
 from ngo.plots.curves import in_rows
 from ngo.plots.style import kth_style
@@ -73,12 +74,6 @@ def with_interval(
     decimals = [decimals] * len(table) if isinstance(decimals, int) else decimals
     rows = zip(table[column], table[f"{column}_ci95"], decimals, strict=True)
     return [plus_minus(mean, half_width, d, plus=plus) for mean, half_width, d in rows]
-
-
-def with_ends(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The table with ``mean``, ``low`` and ``high``: what is drawn of a mean and its half-width."""
-    mean, half = table[column], table[f"{column}_ci95"]
-    return table.assign(mean=mean, low=mean - half, high=mean + half)
 
 
 def print_tuned(table: pd.DataFrame) -> pd.DataFrame:
