@@ -23,40 +23,41 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The public names of each module; what each is for is told in its docstring.
+# The names of the interface, by the module that defines them.
 _NAMES = {
-    "ngo.training.fit": "fit Fit Interrupted RunState",
-    "ngo.training.compare": "compare Compared",
-    "ngo.plots.experiment": "plot",
-    "ngo.gossip.topology": "topology",
-    "ngo.gossip.method": "method",
-    "ngo.gossip.step": "local_rule",
-    "ngo.gossip.schedule": "lr_schedule schedule",
-    "ngo.gossip.coupling": "coupling",
-    "ngo.gossip.compression": "compression Codec",
-    "ngo.gossip.attack": "attack",
-    "ngo.models.model": "model",
-    "ngo.models.task": "task",
-    "ngo.data.dataset": "dataset Arrays",
-    "ngo.data.partition": "partition owners",
-    "ngo.measures.measurement": "measurement",
-    "ngo.common.fields": "number whole choice file within above below at_least",
-    "ngo.common.plugins": "load_plugins",
-    "verdicts.registry": "UserError",
+    "ngo.training.fit": ("fit", "Fit", "Interrupted", "RunState"),
+    "ngo.training.compare": ("compare", "Compared"),
+    "ngo.plots.experiment": ("plot",),
+    "ngo.gossip.topology": ("topology",),
+    "ngo.gossip.method": ("method",),
+    "ngo.gossip.step": ("local_rule",),
+    "ngo.gossip.schedule": ("lr_schedule", "schedule"),
+    "ngo.gossip.coupling": ("coupling",),
+    "ngo.gossip.compression": ("compression", "Codec"),
+    "ngo.gossip.attack": ("attack",),
+    "ngo.models.model": ("model",),
+    "ngo.models.task": ("task",),
+    "ngo.data.dataset": ("dataset", "Arrays"),
+    "ngo.data.partition": ("partition", "owners"),
+    "ngo.measures.measurement": ("measurement",),
+    "ngo.common.fields": (
+        *("number", "whole", "choice", "file"),
+        *("within", "above", "below", "at_least"),
+    ),
+    "ngo.common.plugins": ("load_plugins",),
+    "verdicts.registry": ("UserError",),
 }
-_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
-# The name in its module, where it is another.
-_THERE = {"load_plugins": "load"}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = ["__version__", *_PLACES]
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'ngo' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_PLACES[name]), _THERE.get(name, name))
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PLACES])
+    return sorted([*globals(), *_MODULES])

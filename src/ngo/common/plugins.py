@@ -47,6 +47,9 @@ def load(paths: Iterable[str | Path], key: str = "plugins") -> list[Plugin]:
     return [_load(Path(path), key) for path in paths]
 
 
+load_plugins = load  #: Its name in ``ngo``.
+
+
 def loaded() -> tuple[Plugin, ...]:
     """The plugins of this process, in the order in which they were imported."""
     return tuple(_loaded.values())
