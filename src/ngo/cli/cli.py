@@ -111,7 +111,6 @@ def _command(entry: Measurement) -> click.Command:
         write(table, out, started)
         click.echo(f"{len(table):,} rows → {out}")
 
-    measure.__doc__ = entry.help
     known = fields_of(entry.options)
     added = [options.measurement_fields(known)]
     if entry.on_models:
@@ -122,7 +121,7 @@ def _command(entry: Measurement) -> click.Command:
         added = [run, *added, options.device_option, options.data_root_option]
     for option in (options.table_option, *reversed(added)):
         measure = option(measure)
-    return click.command(entry.name)(measure)
+    return click.command(entry.name, help=inspect.getdoc(entry.measure))(measure)
 
 
 #: Before a paragraph of a help text: click keeps its lines.

@@ -9,7 +9,6 @@ pandas are imported when they are first used.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,11 +70,6 @@ class Measurement:
     #: ``cases(options)`` returns the facts of each case of the table in the order of its rows, if
     #: cases can be measured one by one.
     cases: Callable[..., Iterable[Facts]] | None = None
-
-    @property
-    def help(self) -> str:
-        """The documentation of the function, for the command."""
-        return inspect.getdoc(self.measure) or ""
 
     def known_columns(self) -> set[str]:
         """The names that columns of the table may have; empty if they are not known."""

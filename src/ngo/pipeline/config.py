@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
-from functools import cache
 from pathlib import Path
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -105,12 +103,10 @@ def without_left_out(config: Mapping) -> dict:
 #: The JSON Schema of configs.
 SCHEMA = Path(__file__).with_name("config_schema.yaml")
 
-_read = cache(read_mapping)
-
 
 def check_schema(config: Mapping) -> None:
     """Raise a UserError for a value that the config can't have; plugins' entries have keys, too."""
-    schema = deepcopy(_read(SCHEMA, "schema"))
+    schema = read_mapping(SCHEMA, "schema")
     sections = schema["properties"]
     resources = sections["resources"]["properties"]["train"]["properties"]
     resources["mem_mb_of"]["properties"] = dict.fromkeys(DATASETS, resources["mem_mb"])
