@@ -12,13 +12,11 @@ def main() -> None:
     from ngo.cli.cli import main as cli
     from verdicts.cli import lenient_streams
 
-    before = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
     try:
-        gc.set_threshold(100_000, 50, 100)
         with lenient_streams("ngo"):
             cli(prog_name="ngo")
     finally:
-        gc.set_threshold(*before)
         gc.freeze()
 
 

@@ -14,7 +14,7 @@ from made_up import trajectories as simulated
 from ngo.analysis import comparisons, seed_means
 from ngo.analysis.best_in_rounds import best_cases, best_rows, with_mixers
 from ngo.analysis.best_in_training import combination_table, with_parts
-from ngo.analysis.budgets import at_budgets, at_equal_bytes, crossing, shared_steps, time_to
+from ngo.analysis.budgets import SAME, at_budgets, at_equal, crossing, shared_steps, time_to
 from ngo.analysis.comparisons import ACCURACY, published_for
 from ngo.analysis.consensus import delay_limit_in_rounds, spectral_comparison
 from ngo.analysis.seed_means import check_apart, pooled_correlation, within_seeds
@@ -280,9 +280,9 @@ def at(table, value):
 
 
 def test_runs_are_compared_after_equal_bytes_or_steps():
-    table = at_equal_bytes(two(0.5), ["consensus_accuracy", "V"])
+    table = at_equal(two(0.5), "bytes_sent", ["consensus_accuracy", "V"], SAME)
     assert at(table, "consensus_accuracy") == pytest.approx({"gossip": 0.8, "ngo": 0.7})
-    quarter = at_equal_bytes(two(0.25), ["consensus_accuracy"])
+    quarter = at_equal(two(0.25), "bytes_sent", ["consensus_accuracy"], SAME)
     # A quarter of gossip's two intervals: halfway between 10 and 80 %.
     assert at(quarter, "consensus_accuracy") == pytest.approx({"gossip": 0.45, "ngo": 0.7})
     assert quarter["budget"].nunique() == 1

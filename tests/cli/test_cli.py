@@ -103,7 +103,9 @@ def raising(error):
     def work():
         raise error
 
-    return Commands(commands={"work": click.Command("work", callback=work)})
+    group = Commands()
+    group.get_command = lambda context, name: click.Command("work", callback=work)
+    return group
 
 
 def test_a_library_that_is_absent_an_interruption_and_no_memory_are_a_line():

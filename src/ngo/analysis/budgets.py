@@ -17,16 +17,6 @@ from verdicts.statistics import exceeds
 SAME = ["dataset", "partition", "seed"]
 
 
-def at_equal_bytes(metrics: Table, values: list[str]) -> Table:
-    """The last evaluation of every run, with ``values`` as they were after ``budget`` bytes.
-
-    The column ``budget`` is the least number of bytes that a run of the same data set, partition
-    and seed sent in all, so that every run reached it. Values between two evaluations are linear in
-    the bytes sent; those of a diverged run are NaN, and its bytes set no budget.
-    """
-    return at_equal(metrics, "bytes_sent", values, SAME)
-
-
 def at_equal(
     metrics: Table, cost: str, values: list[str], same: list[str], share: float = 1.0
 ) -> Table:

@@ -133,14 +133,14 @@ class Commands(click.Group):
 
     def list_commands(self, context: click.Context | None = None) -> list[str]:
         """The names of those in the help."""
-        return [*chain(*SECTIONS.values()), *self.commands, *measurements()]
+        return [*chain(*SECTIONS.values()), *measurements()]
 
     def get_command(self, context: click.Context | None, name: str) -> click.Command | None:
         """The command with this name, which has the option for plugins; None if there is none."""
         if name in MODULES:
             command = getattr(importlib.import_module(f"ngo.cli.{MODULES[name]}"), name)
         else:
-            command = {**measurements(), **self.commands}.get(name)
+            command = measurements().get(name)
         if command is not None:
             if PLUGIN not in command.params:
                 command.params.append(PLUGIN)
@@ -161,11 +161,8 @@ class Commands(click.Group):
         completing = context.resilient_parsing  # then, mistakes are silent
         with suppress(UserError) if completing else nullcontext():
             plugins.load(plugin_files(arguments[1:]), key=KEY)
-        try:
-            return super().resolve_command(context, arguments)
-        except click.exceptions.NoSuchCommand as error:  # which suggests imported commands only
-            known = self.list_commands(context)
-            raise type(error)(error.command_name, possibilities=known, ctx=context) from None
+        self.commands = dict.fromkeys(self.list_commands())  # among which click suggests one
+        return super().resolve_command(context, arguments)
 
     def make_context(self, *arguments: object, **named: object) -> click.Context:
         """Parse the group's own options. The messages of ``ngo`` are printed from now on."""
