@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from verdicts.files import readable, regular_file
-from verdicts.registry import UserError, shown
+from verdicts.registry import UserError, in_a_line, shown
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -50,6 +50,17 @@ def check_readable(path: str | Path, key: str, most: int | None = None) -> Path:
     with readable(path, key):
         path.open("rb").close()
     return path
+
+
+@contextmanager
+def reading(fault: str) -> Iterator[None]:
+    """Within it, whatever a library raises for a damaged file is a UserError with the ``fault``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"{fault}: {in_a_line(error)}") from None
 
 
 def found(path: str | Path) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ngo.common.files import reading
 from ngo.common.lazy import torch
 from ngo.common.memory import check_declared
 from ngo.common.registries import DATASETS
@@ -126,7 +127,7 @@ def read_arrays(
     UserError for an absent array and for a damaged file.
     """
     regular_file(path, "data.root")
-    try:
+    with reading(f"data.root: {str(path)!r} can't be read"):
         with zipfile.ZipFile(path) as file:
             check_declared(path, "data.root", sum(member.file_size for member in file.infolist()))
         with np.load(path, allow_pickle=False) as file:
@@ -137,7 +138,3 @@ def read_arrays(
             if other := [name for name, array in arrays.items() if isinstance(array, bytes)]:
                 raise ValueError(f"{other[0]!r} is no array")
             return arrays
-    except UserError:
-        raise
-    except Exception as error:  # zipfile, zlib and numpy raise many types for damaged files
-        raise UserError(f"data.root: {str(path)!r} can't be read: {in_a_line(error)}") from None

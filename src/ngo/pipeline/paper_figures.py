@@ -17,9 +17,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from ngo.common.files import reading
 from ngo.pipeline import paths
 from ngo.pipeline.config import read_config
-from verdicts.registry import UserError, check, in_a_line, one_of
+from verdicts.registry import UserError, check, one_of
 
 
 @dataclass(frozen=True)
@@ -161,14 +162,12 @@ class Artefact:
 
     @cached_property
     def _text(self) -> tuple[str, str]:
-        try:
+        if not self.notebook.exists():
+            fault = f"there is no {self.notebook}; examples/figure.ipynb is a start"
+            raise UserError(f"figures.{self.name}: {fault}.")
+        with reading(f"{self.notebook}: no notebook"):
             cells = json.loads(self.notebook.read_text(encoding="utf-8"))["cells"]
             first = "".join(cells[0]["source"])
-        except FileNotFoundError:
-            fault = f"there is no {self.notebook}; examples/figure.ipynb is a start"
-            raise UserError(f"figures.{self.name}: {fault}.") from None
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise UserError(f"{self.notebook}: no notebook: {in_a_line(error)}") from None
         title, _, text = first.partition("\n")
         return title.lstrip("# ").strip(), text.strip()
 

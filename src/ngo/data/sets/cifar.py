@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ngo.common.files import reading
 from ngo.data.dataset import Arrays, Download, checksums, dataset
-from verdicts.registry import UserError, in_a_line
 
 # What the files name, and nothing else.
 NUMPY = {
@@ -34,12 +34,9 @@ def read_batch(path: Path, labels: bytes, what: str) -> tuple[np.ndarray, np.nda
 
     A UserError for a file that is not ``what``.
     """
-    try:
-        with path.open("rb") as file:
-            content = Unpickler(file, encoding="bytes").load()
+    with reading(f"data.root: {str(path)!r} is not {what}"), path.open("rb") as file:
+        content = Unpickler(file, encoding="bytes").load()
         return content[b"data"].reshape(-1, 3, 32, 32), np.array(content[labels], np.int64)
-    except Exception as error:  # a damaged pickle may raise anything
-        raise UserError(f"data.root: {str(path)!r} is not {what}: {in_a_line(error)}") from None
 
 
 def _facts(classes: int, folder: str) -> dict[str, Any]:
