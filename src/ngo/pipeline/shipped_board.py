@@ -20,6 +20,7 @@ from ngo.pipeline.archives.unpack import joined_tables
 from ngo.pipeline.archives.verify import Group, bases
 from ngo.pipeline.config import read_config
 from ngo.pipeline.plan import Plan
+from ngo.plots.captions import span
 from ngo.report.board import Board, Line
 from verdicts import judged, judgement
 from verdicts.files import content_of, table_in
@@ -108,15 +109,11 @@ def scale(group: Group, planned: Plan, archive: Archive) -> str:
     if not specs:
         kinds = {name.partition("_")[0] for name in group.unchecked}
         return f"no training: {', '.join(sorted(kinds))}" if kinds else ""
-    steps = {archive.runs[spec.id].record["final"]["step"] for spec in specs}
     sets = ", ".join(sorted({spec.dataset for spec in specs}))
-    workers = _range([spec.workers for spec in specs], "workers")
-    return f"{sets}; {workers}; {_range(steps, 'steps')}"
-
-
-def _range(values: Iterable[float], unit: str) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,.0f} {unit}" if low == high else f"{low:,.0f} to {high:,.0f} {unit}"
+    ends = [archive.runs[spec.id].record["final"]["step"] for spec in specs]
+    numbers = pd.DataFrame({"workers": [spec.workers for spec in specs], "steps": ends})
+    workers, steps = numbers.apply(span, form="{:,.0f}")
+    return f"{sets}; {workers} workers; {steps} steps"
 
 
 def matrix_of(planned: Plan, archive: Archive) -> pd.DataFrame:
