@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ngo.common import fields
     from ngo.data import dataset, partition
-    from ngo.data.augmentation import Apart, Augment
+    from ngo.data.augmentation import Augmentation
     from ngo.engine import backends
     from ngo.gossip import gossip_step, method, mixing_matrix, schedule, step, topology
     from ngo.models import model, task
@@ -25,7 +25,7 @@ TASKS: Registry[task.Task] = Registry("task", "ngo.models.task")
 PARTITIONS: Registry[partition.Rule] = Registry("partition", "ngo.data.partition")
 SHORT_SHARES: Registry[str] = Registry("short_share", "ngo.data.partition")
 OBJECTIVES: Registry[partition.Weigh | None] = Registry("objective", "ngo.data.partition")
-AUGMENTATIONS: Registry[Augment | Apart | None] = Registry("augmentation", "ngo.data.augmentation")
+AUGMENTATIONS: Registry[Augmentation | None] = Registry("augmentation", "ngo.data.augmentation")
 METHODS: Registry[method.Method] = Registry("method", "ngo.gossip.methods")
 TOPOLOGIES: Registry[topology.Topology] = Registry("topology", "ngo.gossip.topologies")
 WEIGHT_RULES: Registry[mixing_matrix.WeightRule] = Registry("weights", "ngo.gossip.mixing_matrix")

@@ -1,8 +1,4 @@
-"""Augmentation of training images: random changes, drawn for every batch.
-
-An augmentation is a function of a batch of images and a random stream, registered with
-``@augmentation`` here or in a plugin.
-"""
+"""Augmentation of training images: random changes, drawn for every batch."""
 
 from __future__ import annotations
 
@@ -11,33 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ngo.common.devices import sent
-from ngo.common.fields import registers
 from ngo.common.lazy import torch
 from ngo.common.registries import AUGMENTATIONS
 from ngo.native.card_streams import CardStreams
-
-#: (images uint8 [b, channels, height, width], the worker's stream on the CPU) → changed images.
-Augment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
-
-
-def augmentation(name: str, *, version: int = 1) -> Callable[[Augment], Augment]:
-    """Register a function that changes a batch of images at random.
-
-    It gets images uint8 ``[b, channels, height, width]`` and a stream, a ``torch.Generator``.
-    ``version`` is raised when its results change.
-    """
-    return registers(AUGMENTATIONS, name, lambda augment, _: augment, version=version)
-
 
 AUGMENTATIONS.add("none", None)
 
 
 @dataclass(frozen=True)
-class Apart:
-    """An augmentation that draws first, and then changes the images of all workers at once.
+class Augmentation:
+    """It draws first, and then changes the images of all workers at once.
 
-    ``draw(b, generator)`` returns tensors ``[…, b]`` on the CPU, or from streams of k workers on a
-    GPU ``[…, k · b]`` there, and ``change(images, *drawn)`` the changed images.
+    Images are uint8 ``[…, channels, height, width]``. ``draw(b, generator)`` returns tensors
+    ``[…, b]`` on the CPU, or from streams of k workers on a GPU ``[…, k · b]`` there, and
+    ``change(images, *drawn)`` the changed images.
     """
 
     draw: Callable[[int, Any], Sequence[torch.Tensor]]
@@ -80,5 +63,5 @@ def cut_windows(images: torch.Tensor, places: torch.Tensor, flipped: torch.Tenso
     return torch.where(flipped[:, None, None, None], cut.flip(3), cut)
 
 
-crop_flip = Apart(draw_windows, cut_windows)
+crop_flip = Augmentation(draw_windows, cut_windows)
 AUGMENTATIONS.add("crop_flip", crop_flip, cut_windows)

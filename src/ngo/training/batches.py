@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ngo.common.devices import sent
-from ngo.data.augmentation import Apart, Augment
+from ngo.data.augmentation import Augmentation
 from ngo.data.dataset import Dataset
 from ngo.engine.backends import Rows, Stacked
 from ngo.models.task import Batch, Task, image_batch, normalised_batch
@@ -77,7 +77,7 @@ class Batches:
     #: The sample indices of each worker.
     streams: Sequence[BatchStream]
     #: Changes images, at random from the worker's stream in ``changes``.
-    augment: Augment | Apart | None = None
+    augment: Augmentation | None = None
     changes: Any = ()  # or the CardStreams of all
     #: Those of each run, where several runs step as one.
     members: Sequence[Batches] = ()
@@ -178,10 +178,6 @@ class Batches:
                 changes = CardStreams(changes.state, list(workers))
             elif workers is not None:
                 changes = [changes[i] for i in workers]
-            if isinstance(self.augment, Apart):
-                inputs = self.augment.of_workers(inputs, b, changes)
-            else:
-                pairs = zip(inputs.split(b), changes, strict=True)
-                inputs = torch.cat([self.augment(*pair) for pair in pairs])
+            inputs = self.augment.of_workers(inputs, b, changes)
         inputs, targets = self.task.batch(data, inputs, targets)
         return inputs.unflatten(0, indices.shape), targets.unflatten(0, indices.shape)

@@ -25,7 +25,6 @@ from ngo.common.registries import (
     SAME,
 )
 from ngo.common.seeding import torch_stream
-from ngo.data.augmentation import Apart
 from ngo.engine.population import Population
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Failures, Network, unchanged
@@ -110,7 +109,7 @@ class Stepper:
         drawn = list(map(BatchStream, problem.parts, repeat(spec.batch_size), streams("batches")))
         augment, compressing = AUGMENTATIONS[spec.augmentation], streams("compression", X.device)
         changes: Any = streams("augmentation")
-        if there := X.is_cuda and isinstance(augment, Apart):
+        if there := X.is_cuda and augment is not None:
             changes = CardStreams.of(spec.seed, "augmentation", local, X.device)
         self.batches = Batches(problem.task, problem.data, drawn, augment, changes)
         self._coupling: Any = COUPLINGS[spec.coupling] if spec.coupling else None
