@@ -27,6 +27,8 @@ def test_tables_of_jobs_and_metrics_of_runs_are_joined_and_a_damaged_table_stays
     line = mistake("aggregate", job, files[1], "--out", tidy)
     assert line.startswith(f"table: {str(job)!r} is damaged: ")
     assert job.exists()  # it may be the user's own
+    ngo("aggregate", *files, "--out", tmp_path / "tidy.csv")
+    assert list(pd.read_csv(tmp_path / "tidy.csv")["seed"].unique()) == [0, 1]
 
 
 def test_a_table_of_universes_has_their_columns(tmp_path):

@@ -99,12 +99,14 @@ def aggregate(
     A column tells which versions of the libraries made the runs, if they differ.
     """
     table = tidy.aggregate(metrics)
-    if universes is None:
+    if universes is None and out.suffix == ".parquet":
         tidy.write_tidy(table, out)
     else:
-        known = plan(read_config(configs)).universes if configs else {}
-        one_of("universes", universes, known)
-        table_files.write(in_universes(table.to_pandas(use_threads=False), known[universes]), out)
+        shown = table.to_pandas(use_threads=False)
+        if universes is not None:
+            known = plan(read_config(configs)).universes if configs else {}
+            shown = in_universes(shown, known[one_of("universes", universes, known)])
+        table_files.write(shown, out)
     rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
     diverged = len({run for run, failed in rows if failed})
     counts = f"{len(table['run'].unique())} runs, {len(table)} evaluations, {diverged} diverged"
