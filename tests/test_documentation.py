@@ -2,11 +2,13 @@
 
 import ast
 import re
+import sys
 from importlib.util import find_spec
 from inspect import ismodule
 
 from code_blocks import PAGES, text_of
 from conftest import REPOSITORY
+from running import finished, start
 
 FOLDERS = "config|docs|examples|papers|src|tests|tools|workflow"
 OWN = {  # the reader makes them
@@ -100,3 +102,9 @@ def test_the_page_of_the_api_has_the_public_modules_of_the_judge():
     page = (REPOSITORY / "docs/api.md").read_text(encoding="utf-8")
     listed = page.partition(".. autosummary::")[2].partition("```")[0].split()
     assert listed == [name for name in verdicts.__all__ if ismodule(getattr(verdicts, name))]
+
+
+def test_the_page_of_quantities_has_those_of_both_packages():
+    code = "import site_pages; print(site_pages.quantities())"
+    printed = finished(start([sys.executable, "-c", code], cwd=REPOSITORY / "tools"))
+    assert {"## `difference`", "## `slope_on_V`"} <= set(printed.splitlines())

@@ -15,7 +15,7 @@ from pathlib import Path
 from click.testing import CliRunner
 from tabulate import tabulate
 
-import ngo.analysis  # noqa: F401 (registers the quantities on graphs)
+import ngo.analysis.quantities  # noqa: F401 (registers the library's own)
 from ngo.cli.cli import main
 from ngo.cli.list_commands import about
 from ngo.pipeline.paths import REPOSITORY
