@@ -22,7 +22,7 @@ from torch.nn import functional as F
 
 from ngo.engine.module_chain import KINDS, READERS, first_layers
 from ngo.engine.straight_forward import straight_layers
-from ngo.models.layers import HOOKS, ConvPoolReLU2d
+from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 
@@ -245,7 +245,7 @@ NORMED = (nn.GroupNorm, nn.ReLU), (nn.BatchNorm2d, nn.ReLU)
 #: By the type of a layer that a chain, or a normalization, may take: what decides how.
 LEAVES = {
     kind: itemgetter("_modules", *getattr(kind, "__constants__", ()))
-    for kind in (nn.Conv2d, ConvPoolReLU2d, nn.BatchNorm2d, *READERS)
+    for kind in (nn.Conv2d, ViewedConv2d, ConvPoolReLU2d, *READERS)
 }
 HOOKED = itemgetter(*HOOKS)
 
@@ -279,6 +279,9 @@ def sequence(layer: Any, x: Any) -> Any:
             del leaves[: len(taken)]
         elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
             x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
+            known[given] = True
+        elif type(leaves[0]) is ViewedConv2d and parts and _facts(leaves[0]):
+            x = convolution(leaves.pop(0), x)  # no view follows in the row
             known[given] = True
         else:
             x = leaves.pop(0)(x)
