@@ -287,8 +287,9 @@ class Failures:
     def __init__(self, n: int, seed: int, *, link_failure: float, absence: float) -> None:
         self._n = n
         self._link_failure, self._absence = link_failure, absence
-        self._links = torch_stream(seed, "links")
-        self._absences = torch_stream(seed, "absence")
+        #: Those of links and of absences, whose states decide what fails later.
+        self.streams = torch_stream(seed, "links"), torch_stream(seed, "absence")
+        self._links, self._absences = self.streams
 
     def absent(self, t: int) -> list[int]:
         """The workers that are away in step ``t``; call it once for each step, in order."""
@@ -324,15 +325,6 @@ class Failures:
             low, high = torch.minimum(W.receivers, W.senders), torch.maximum(W.receivers, W.senders)
             numbers, draws = low * self._n + high, self._n**2
         return torch.rand(draws, generator=self._links, dtype=torch.float64)[numbers]
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """The state of the two streams."""
-        return {"links": self._links.get_state(), "absence": self._absences.get_state()}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Restore from ``state``."""
-        self._links.set_state(state["links"])
-        self._absences.set_state(state["absence"])
 
 
 @contextmanager

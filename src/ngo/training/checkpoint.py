@@ -33,7 +33,7 @@ from verdicts.registry import UserError
 #: What a checkpoint holds: tensors, numbers and texts, and containers of them.
 State = dict[str, Any]
 
-LAYOUT = 4  # version of the file's layout; raised when the contents of a state change
+LAYOUT = 5  # version of the file's layout; raised when the contents of a state change
 
 # Checkpoints after evaluations may take at most this share of the time.
 SHARE = 0.05

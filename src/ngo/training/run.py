@@ -186,8 +186,8 @@ class Training:
             "rows": evaluation.as_columns(self.rows),
             "kept": self.kept,
             "losses": self.losses,
-            **({"more": self.more} if any(self.more) else {}),
-            **({"cards": self.cards} if self.cards else {}),
+            "more": self.more,
+            "cards": self.cards,
             **({"streams": stream_states()} if self.draws else {}),
         }
 
@@ -197,10 +197,10 @@ class Training:
         self._start = time.perf_counter() - state["seconds"]
         self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
-        self.width = state.get("width", 1)
-        self.cards = list(dict.fromkeys([*state.get("cards", []), *self.cards]))
+        self.width = state["width"]
+        self.cards = list(dict.fromkeys([*state["cards"], *self.cards]))
         self.rows = [Evaluation(*row) for row in zip(*state["rows"].values(), strict=True)]
-        self.more = state.get("more", [{} for _ in self.rows])
+        self.more = state["more"]
         # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
         self.kept = {
             step: {name: models[name] for name in STATE if name in models}

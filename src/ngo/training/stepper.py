@@ -101,7 +101,7 @@ class Stepper:
         self._taken: HalfStep | None = None  # what the workers took with their gradients
         self._spec, self._fields = spec, DeclaredFields(spec)
         self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
-        self._graphs = torch_stream(spec.seed, "graphs")
+        graphs = torch_stream(spec.seed, "graphs")
 
         def streams(name: str, device: Any = "cpu") -> list[torch.Generator]:
             return [torch_stream(spec.seed, name, i, device) for i in local]
@@ -123,7 +123,7 @@ class Stepper:
         if self._method.decentralized and spec.topology is not None:
             # Processes, of which some may have no GPU, draw the same graphs.
             card = X.device if X.is_cuda and workers is None else None
-            self._mixing = ScheduledMixing(spec, self.steps, self._graphs, card)
+            self._mixing = ScheduledMixing(spec, self.steps, graphs, card)
         self._W: MixingMatrix | None = None  # of the last step
         rates = {"link_failure": spec.link_failure or 0, "absence": spec.absence or 0}
         self._failures = Failures(spec.workers, spec.seed, **rates)
@@ -132,8 +132,8 @@ class Stepper:
         self._absent_rows: list[int] = []
         # What a checkpoint holds the states of, by their names there.
         self._parts: dict[str, Any] = {"population": self.population, "batches": self.batches}
-        self._parts["failures"] = self._failures
-        self._streams: dict[str, Any] = {"changes": [changes] if there else changes}
+        self._streams: dict[str, Any] = {"graphs": [graphs], "failures": self._failures.streams}
+        self._streams["changes"] = [changes] if there else changes
         self._streams["compression"] = compressing if spec.compression else []
         self.connect(Network(self.population.spread))
 
@@ -303,7 +303,6 @@ class Stepper:
             "step": self.t,
             "backend": self.population.backend,
             "reason": self.population.reason,
-            "graphs": self._graphs.get_state(),
             **{name: part.state_dict() for name, part in self._parts.items()},
             **{name: [one.get_state() for one in each] for name, each in self._streams.items()},
             "matrices": self.matrices,
@@ -313,8 +312,7 @@ class Stepper:
     def load_state_dict(self, state: State) -> None:
         """Restore from ``state``, which was made with the same backend."""
         self.t = state["step"]
-        self.population.reason = state.get("reason", self.population.reason)
-        self._graphs.set_state(state["graphs"])
+        self.population.reason = state["reason"]
         for name, part in self._parts.items():
             part.load_state_dict(state[name])
         for name, each in self._streams.items():
