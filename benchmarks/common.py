@@ -230,6 +230,19 @@ def plain_model(name: str, *, dropout: bool = True) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
+def in_turn(modules: Sequence[nn.Module], loss, lr: float, *batches: torch.Tensor) -> Step:
+    """A step of the modules, one after another, each on its batch."""
+    optimizers = [torch.optim.SGD(module.parameters(), lr) for module in modules]
+
+    def step() -> None:
+        for module, optimizer, x, y in zip(modules, optimizers, *batches, strict=True):
+            optimizer.zero_grad()
+            loss(module(x), y).backward()
+            optimizer.step()
+
+    return step
+
+
 def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> Step:
     """A step of n models, one after another, in plain PyTorch; their batches are on the device."""
     entry, task = MODELS[model], TASKS[MODELS[model].task]
@@ -238,20 +251,15 @@ def plain(model: str, n: int, b: int, device: str, compiled: bool = False) -> St
     else:
         build = partial(entry.build, torch_stream(0, "dropout", None, device))
     modules = [build().to(device) for _ in range(n)]
-    optimizers = [torch.optim.SGD(module.parameters(), lr=0.001) for module in modules]
     if compiled:
         modules = [torch.compile(module, mode="reduce-overhead") for module in modules]
     images = torch.randint(256, (n, b, *entry.input_shape), device=device, dtype=torch.uint8)
     targets = images if entry.task == "vae" else torch.randint(10, (n, b), device=device)
-    inputs = images / 255
 
-    def step() -> None:
-        for module, optimizer, x, y in zip(modules, optimizers, inputs, targets, strict=True):
-            optimizer.zero_grad()
-            task.loss(module(x), y).mean().backward()
-            optimizer.step()
+    def loss(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return task.loss(outputs, targets).mean()
 
-    return step
+    return in_turn(modules, loss, 0.001, images / 255, targets)
 
 
 LAYERS = nn.Sequential(nn.Flatten(), nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 10))

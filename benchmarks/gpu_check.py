@@ -51,10 +51,11 @@ from ngo.models.layers import ConvPoolReLU2d
 from ngo.models.model import Model
 from ngo.native.build import available
 from ngo.native.card_streams import CardStreams
+from ngo.pipeline.experiments import training_runs
 from ngo.training.lockstep import Lockstep, together
 from ngo.training.run import Training, turns
 from ngo.training.run_folder import processor
-from ngo.training.spec_checks import draw, resolve
+from ngo.training.spec_checks import draw
 from verdicts.registry import in_a_line
 
 CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text())
@@ -343,15 +344,11 @@ def network(args, n):
 
 def runs_of(experiment):
     """The settings of an experiment of the paper, each with a run for each cell."""
-    stated = CONFIG["training"][experiment]
-    for setting in stated["settings"]:
-        cells = []
-        for case in stated["compare"]:
-            lists = [value if isinstance(value, list) else [value] for value in case.values()]
-            cells += [dict(zip(case, values, strict=True)) for values in itertools.product(*lists)]
-        fields = CONFIG["defaults"] | CONFIG["settings"][setting]
-        own = {key: value for key, value in fields.items() if key not in ("topology", "u")}
-        yield setting, [resolve(cell, fields if "topology" in cell else own) for cell in cells]
+    cells = {}
+    entry = {**CONFIG["training"][experiment], "seeds": 1}
+    for spec, setting in training_runs(experiment, CONFIG, entry).items():
+        cells.setdefault(setting, []).append(spec)
+    return cells.items()
 
 
 def images(name, args):

@@ -8,12 +8,11 @@ copy's. Where it is above the goal, the goal is 1.2 times the limit.
 
 import statistics
 import time
-from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
 import torch
-from common import Step, options, plain_model, show
+from common import Step, in_turn, options, plain_model, show
 from torch import nn
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn import functional as F
@@ -139,19 +138,6 @@ MODELS = {
 }
 
 
-def in_turn(modules: Sequence[nn.Module], loss, X: torch.Tensor, y: torch.Tensor) -> Step:
-    """A step of the modules, one after another, each on its batch."""
-    optimizers = [torch.optim.SGD(module.parameters(), LR) for module in modules]
-
-    def step() -> None:
-        for module, optimizer, *batch in zip(modules, optimizers, X, y, strict=True):
-            optimizer.zero_grad()
-            loss(module(batch[0]), batch[1]).backward()
-            optimizer.step()
-
-    return step
-
-
 def spent(step: Step, times: int = 1) -> float:
     """The processor's seconds in the fastest of some calls."""
     seconds = []
@@ -183,8 +169,8 @@ def measured(name: str, turns: int) -> dict:
     base, all_at_once = make(), [x.flatten(0, 1)[None] for x in first]
     gradient = grad(lambda p, x, y: loss(functional_call(base, p, (x,)), y))
     ways = {
-        "loop": in_turn([make() for _ in X], loss, *first),
-        "one": in_turn([make()], loss, *all_at_once),
+        "loop": in_turn([make() for _ in X], loss, LR, *first),
+        "one": in_turn([make()], loss, LR, *all_at_once),
         "vmap": partial(vmap(gradient, randomness="different"), own_parameters, *first),
     }
     taken: dict[str, list[float]] = {way: [] for way in ("ngo", *ways)}

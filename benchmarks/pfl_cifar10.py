@@ -62,8 +62,7 @@ def loop(server: nn.Module, train, test, parts, seed: int) -> Way:
 def pfl(python: Path, server: nn.Module, train, test, parts, cohort_size: int, folder: str) -> Way:
     """Rounds by pfl, in a process that ends with this one."""
     arrays = {"X": train[0], "y": train[1], "test_X": test[0], "test_y": test[1], "parts": parts}
-    for name, array in arrays.items():
-        np.save(Path(folder, f"{name}.npy"), np.asarray(array))
+    np.savez(Path(folder, "arrays.npz"), **arrays)
     torch.save(server, Path(folder, "module.pt"))
     script = Path(__file__).with_name("pfl_itself.py")
     command = [python, script, folder, *map(str, (cohort_size, B, LR))]

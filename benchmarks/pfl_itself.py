@@ -23,13 +23,10 @@ from pfl.metrics import Metrics
 from pfl.model.pytorch import PyTorchModel
 from torch.nn import functional as F
 
-folder, cohort_size, batch_size, lr = (
-    Path(sys.argv[1]),
-    *map(int, sys.argv[2:4]),
-    float(sys.argv[4]),
-)
+folder, lr = Path(sys.argv[1]), float(sys.argv[4])
+cohort_size, batch_size = map(int, sys.argv[2:4])
 torch.set_num_threads(1)
-arrays = {name: np.load(folder / f"{name}.npy") for name in ("X", "y", "parts", "test_X", "test_y")}
+arrays = dict(np.load(folder / "arrays.npz"))
 
 
 class Network(torch.nn.Module):

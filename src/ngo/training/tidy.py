@@ -22,9 +22,6 @@ from verdicts.registry import UserError, in_a_line
 #: The columns that the metrics of each run have.
 NEEDED = ("step", "diverged")
 
-#: A column that older versions wrote.
-SECONDS = "seconds"
-
 #: The columns of a run's metrics by name, with one value for every evaluation.
 Columns = Mapping[str, np.ndarray]
 
@@ -61,7 +58,7 @@ def joined(runs: Sequence[tuple[Columns, Facts]]) -> pa.Table:
     """One tidy table of the columns and the facts of each run, by run and step."""
     tables = []
     for columns, facts in runs:
-        measured = {name: column(values) for name, values in columns.items() if name != SECONDS}
+        measured = {name: column(values) for name, values in columns.items()}
         same = {name: repeated(value, len(columns["step"])) for name, value in facts.items()}
         tables.append(pa.table(measured | same))
     return _together(tables)
