@@ -195,12 +195,11 @@ class Network:
         return []
 
     def links(self) -> Tensor:
-        """The edges (i, j) from the own workers, ``[2, e]``, in order.
+        """The edges (i, j) of an undirected graph from the own workers, ``[2, e]``, in order.
 
         i is the row of the own worker, j the number of its neighbour.
         """
-        sent = self.W.transposed
-        return torch.stack([sent.receivers, sent.senders])
+        return torch.stack([self.W.receivers, self.W.senders])
 
     def turned(self, links: Tensor) -> Tensor:
         """``[e]``: the places of edges (i, j), which are in order, in the order of (j, i)."""

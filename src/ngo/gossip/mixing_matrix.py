@@ -133,11 +133,6 @@ class MixingMatrix:
         numbers, count = self.links
         return numbers + count * (self.receivers > self.senders)
 
-    @cached_property
-    def transposed(self) -> MixingMatrix:
-        """Wᵀ, in which receivers are senders."""
-        return MixingMatrix(self.n, self.senders, self.receivers, self.weights, self.diagonal)
-
     def part(self, workers: Sequence[int], rows: int) -> MixingMatrix:
         """The matrix of some ``workers``, in this order, with the edges of the first ``rows``.
 

@@ -9,7 +9,7 @@ inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -323,20 +323,15 @@ def replayed(module: nn.Module, values: Iterable[torch.Tensor]) -> Iterator[None
 @contextmanager
 def _drawing_from(module: nn.Module, source: Source) -> Iterator[None]:
     """Random layers draw from ``source`` in this block, and no layer is compiled."""
-    _draw_from(module, source)
-    try:
+    with ExitStack() as restoring:
+        for layer in module.modules():
+            if isinstance(layer, RandomLayer):
+                layer.source = source
+                restoring.callback(setattr, layer, "source", draw)
+            elif isinstance(layer, ConvPoolReLU2d):
+                layer.compiled = False
+                restoring.callback(setattr, layer, "compiled", True)
+            elif type(layer) is nn.Conv2d:
+                vars(layer)["forward"] = partial(convolved, layer)
+                restoring.callback(vars(layer).pop, "forward", None)
         yield
-    finally:
-        _draw_from(module, draw)
-
-
-def _draw_from(module: nn.Module, source: Source) -> None:
-    for layer in module.modules():
-        if isinstance(layer, RandomLayer):
-            layer.source = source
-        elif isinstance(layer, ConvPoolReLU2d):
-            layer.compiled = source is draw
-        elif type(layer) is nn.Conv2d and source is draw:
-            vars(layer).pop("forward", None)
-        elif type(layer) is nn.Conv2d:
-            vars(layer)["forward"] = partial(convolved, layer)

@@ -163,7 +163,7 @@ class Fit(Result):
     def __repr__(self) -> str:
         last = self.metrics.iloc[-1]
         of = f"step {last['step']}, consensus loss {last['consensus_loss']:.4g}"
-        if self._score == "accuracy":
+        if self.metrics["consensus_accuracy"].notna().any():
             names = ["consensus_accuracy", *(f"workers_accuracy_{x}" for x in ("mean", "min"))]
             mean_model, mean, worst = last[names]
             how = ".1%" if 0 <= worst <= mean <= 1 >= mean_model >= 0 else ".4g"  # a user's score
@@ -171,11 +171,6 @@ class Fit(Result):
         of += f", V {last['V']:.3g}, {last['bytes_sent'] / 1e6:,.4g} MB sent"
         of += ", diverged" * bool(last["diverged"])
         return f"Fit({self.spec.id}: {self.spec.workers} workers, {of})"
-
-    @property
-    def _score(self) -> str:
-        """``accuracy``, or ``loss`` where there is none."""
-        return "accuracy" if self.metrics["consensus_accuracy"].notna().any() else "loss"
 
     def draw(self, figure: Figure) -> None:
         """As ``ngo.plot`` of ``metrics``: the end, and accuracy (or loss) and V in training."""
