@@ -278,23 +278,24 @@ def random_data(name: str, shape: Sequence[int], sizes: Sequence[int], device: s
 
 
 def learning(
-    model: str | Model, n: int, b: int, device: str = "cpu", batches: int = 4, **fields: object
+    model: str | Model, workers: int, batch_size: int, device="cpu", batches=4, **fields: object
 ) -> tuple[RunSpec, Problem]:
-    """A run of n workers with batches of b random images, so many in a pass, and its problem.
+    """A run of workers with batches of random images, so many in a pass, and its problem.
 
     It is NGO on a ring, if ``fields`` are silent.
     """
     entry = MODELS[model] if isinstance(model, str) else model
-    name, m, shape = model if isinstance(model, str) else "own", batches * n * b, entry.input_shape
+    name, shape = model if isinstance(model, str) else "own", entry.input_shape
+    m = batches * workers * batch_size
     given = {"dataset": "random", "model": name, "task": entry.task, "method": "ngo", "lr": 0.05}
-    given |= {"epochs": 1.0, "workers": n, "batch_size": b, **fields}
+    given |= {"epochs": 1.0, "workers": workers, "batch_size": batch_size, **fields}
     spec = resolve(given, source=Source(None, m, shape, 10), model=entry)
-    data = random_data(spec.dataset, shape, (m, b), device)
+    data = random_data(spec.dataset, shape, (m, batch_size), device)
     parts = list(torch.arange(m).numpy().reshape(spec.workers, -1))
     return spec, make_problem(spec, data, parts, model=entry)
 
 
-def stepper(model: str | Model, n: int, b: int, device: str = "cpu", **fields: object) -> Stepper:
+def stepper(model: str | Model, *sizes: int, **fields: object) -> Stepper:
     """The workers of ``learning``."""
-    spec, problem = learning(model, n, b, device, **fields)
+    spec, problem = learning(model, *sizes, **fields)
     return stepper_of(spec, problem, (), backend=spec.backend)

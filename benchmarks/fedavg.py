@@ -16,21 +16,16 @@ from torch import nn
 import ngo
 from ngo.common.seeding import numpy_stream, torch_stream
 from ngo.data.loading import load
+from ngo.data.partition import shards
+from ngo.models.layers import fully_connected
 
 CLIENTS, M, E, B, LR, ROUNDS = 100, 10, 5, 50, 0.1, 30
+SHARDS = {"shards": 2 * CLIENTS, "shards_per_worker": 2}
 
 
 def network() -> nn.Module:
     """2NN: two hidden layers of 200."""
-    hidden = nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU()
-    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(200, 10))
-
-
-def shards(labels: torch.Tensor, seed: int) -> list[np.ndarray]:
-    """Two pieces of the samples in order of their class for each client."""
-    pieces = np.array_split(np.argsort(labels.numpy(), kind="stable"), 2 * CLIENTS)
-    pairs = np.random.default_rng(seed).permutation(2 * CLIENTS).reshape(CLIENTS, 2)
-    return [np.sort(np.concatenate([pieces[k] for k in pair])) for pair in pairs]
+    return nn.Sequential(nn.Flatten(), *fully_connected(784, 200, 200, 10))
 
 
 @torch.no_grad()
@@ -79,7 +74,8 @@ def main() -> None:
     b, found, rows = min(B, share), [], []
     for seed in seeds[:1] if args.quick else seeds:
         torch.manual_seed(seed)
-        server, parts = network(), shards(train[1], seed)
+        generator = np.random.default_rng(seed)
+        server, parts = network(), shards(train[1], CLIENTS, **SHARDS, generator=generator)
         each = {"epochs": rounds * E * M / CLIENTS, "eval_every": E * M / CLIENTS}
         run = ngo.fit(
             *(server, train, test), partition=parts, seed=seed, participants=M, eval_workers=1,

@@ -41,7 +41,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ngo import UserError, reference
 from ngo.common.devices import set_float32
-from ngo.common.registries import DATASETS
+from ngo.common.registries import DATASETS, MODELS
 from ngo.common.seeding import torch_stream
 from ngo.data import loading
 from ngo.engine.population import Stack
@@ -64,7 +64,7 @@ N, B = 10, 32
 #: What is timed, with the fields of the paper's runs.
 TIMED = {
     "mnist_cnn": {},
-    "cifar10_cnn": {"b": 16, "augmentation": "crop_flip", "local_rule": "momentum"},
+    "cifar10_cnn": {"batch_size": 16, "augmentation": "crop_flip", "local_rule": "momentum"},
     "mnist_vae": {"local_rule": "adam", "lr": 0.001},
     "resnet18": {},
 }
@@ -105,9 +105,7 @@ def product(args, name):
 
 def begun(device, model=WITHOUT_DROPOUT, **values):
     """A training of 20 steps, evaluated after each fifth, on random images."""
-    given = {"epochs": 5.0, "eval_every": 1.25, "n": N, "b": 8, **values}
-    for name, field in (("n", "workers"), ("b", "batch_size")):
-        given[name] = given.pop(field, given[name])
+    given = {"epochs": 5.0, "eval_every": 1.25, "workers": N, "batch_size": 8, **values}
     return Training(*learning(model, device=device, **given))
 
 
@@ -254,7 +252,7 @@ def entry(device, name, fields):
 
 def seeds(count, device, model, lockstep=True, patches=True, **fields):
     """A step of as many runs of ten workers."""
-    sizes = {"n": N, "b": B, "batches": 50, **fields}
+    sizes = {"workers": N, "batch_size": B, "batches": 50, **fields}
     spec, problem = learning(model, device=device, **sizes)
     trainings = [Training(replace(spec, seed=k), problem) for k in range(count)]
     shared = Lockstep()
@@ -272,7 +270,8 @@ def seeds(count, device, model, lockstep=True, patches=True, **fields):
 def speed(args):
     """Samples a second beside plain PyTorch with the batch of a worker; FLOPs beside the limit."""
     for model, fields in list(TIMED.items())[: 1 if args.quick else 4 if args.cuda else 3]:
-        b, ours = fields.get("b", B), partial(seeds, device=args.device, model=model, **fields)
+        b = fields.get("batch_size", B)
+        ours = partial(seeds, device=args.device, model=model, **fields)
         ways = {"plain PyTorch": (b, partial(plain, model, 1, b, args.device))}
         widths = (10, 1, 5) if model == "resnet18" else (10, 1, 5, 50)
         for width in widths if args.cuda else (1, 5):
@@ -338,7 +337,7 @@ def workers(args):
 
 def network(args, n):
     """A step of n workers."""
-    seconds, host = timed(seeds(1, args.device, SMALL, n=n, b=8), args)
+    seconds, host = timed(seeds(1, args.device, SMALL, workers=n, batch_size=8), args)
     return {"ms of a step": 1e3 * seconds, "ms of the host": 1e3 * host, "GB": peak(args)}
 
 
@@ -415,15 +414,14 @@ def cost(args, cells):
 
 def needed(spec):
     """The least bytes of a run without its data: three matrices, and twice all layers' outputs."""
-    sizes = {"n": spec.workers, "b": spec.batch_size, "local_rule": spec.local_rule}
-    _, problem = learning(spec.model, **sizes)
-    module, outputs = problem.model.build(torch.Generator()).eval(), []
+    entry, outputs = MODELS[spec.model], []
+    module = entry.build(torch.Generator()).eval()
     for layer in module.modules():
         layer.register_forward_hook(
             lambda _, inputs, output: outputs.append(getattr(output, "nbytes", 0))
         )
     with torch.no_grad():
-        module(problem.test[0][0][:1].cpu())
+        module(torch.zeros(1, *entry.input_shape))
     numbers = sum(map(torch.numel, module.parameters()))
     return spec.workers * (3 * 4 * numbers + 2 * spec.batch_size * sum(outputs))
 

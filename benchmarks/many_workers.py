@@ -20,7 +20,7 @@ TOGETHER = 8  # steps of all workers that are measured together
 
 def steps(n: int, device: str, **fields: object) -> Step:
     """The next steps of all workers, in virtual time too."""
-    run = stepper(SMALL, n, 8, device, **fields)
+    run = stepper(SMALL, n, 8, device=device, **fields)
 
     def step() -> None:
         end = run.t + TOGETHER
@@ -35,7 +35,7 @@ def main() -> None:
     args = options(__doc__)
     for n in (100,) if args.quick else (10, 100, 1000, 10_000):
         start = time.perf_counter()
-        stepper(SMALL, n, 8, args.device)
+        stepper(SMALL, n, 8, device=args.device)
         rows = [{"n": n, "way": "set-up", "ms": 1e3 * (time.perf_counter() - start)}]
         ways = {way: steps(n, args.device, **fields) for way, fields in WAYS.items()}
         show(rows + compare(ways, "ngo", args, TOGETHER, n=n))
