@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import torch
 from runs import defaults
 
@@ -24,7 +25,7 @@ def fields(**values):
 
 def mixing_matrix(graph):
     """The dense Metropolis–Hastings weights of an undirected graph on workers 0 to n − 1."""
-    return mixing_of(len(graph), graph.edges).dense()
+    return mixing_of(len(graph), np.array([*graph.edges], np.int64).reshape(-1, 2)).dense()
 
 
 def ring_matrix(n=N):

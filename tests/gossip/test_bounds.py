@@ -3,6 +3,7 @@
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from conftest import gaussian
@@ -73,13 +74,13 @@ def test_consensus_comes_by_the_corrected_times(sizes, rates):
 
 
 def test_a_finite_time_needs_a_connected_graph_and_a_sublinear_coupling():
-    pieces = mixing_of(4, [(0, 1), (2, 3)]).dense()
+    pieces = mixing_of(4, np.array([(0, 1), (2, 3)])).dense()
     assert bounds.finite_time_bound(1.0, pieces, 0.75) == math.inf
     with pytest.raises(ValueError, match=r"\[1/2, 1\)"):
         bounds.finite_time_bound(1.0, TWO, 1.0)
     W = mixing_matrix(ring(4))
     assert integrate(torch.ones(4, 2), W, 0.9, t_end=1, tol=1e-6).consensus_time == 0
-    pieces = mixing_of(4, [(0, 1), (2, 3)]).dense()
+    pieces = mixing_of(4, np.array([(0, 1), (2, 3)])).dense()
     flow = integrate(gaussian(4), pieces, 0.75, t_end=50, tol=1e-6)
     assert flow.consensus_time is None
     assert float(flow.times[-1]) == pytest.approx(50)

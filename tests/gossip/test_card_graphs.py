@@ -71,7 +71,7 @@ def test_no_more_is_drawn_ahead_than_memory_is_for():
 
 
 def test_matrices_of_several_runs_are_joined_with_those_of_other_graphs():
-    ring = mixing_of(10, [(i, (i + 1) % 10) for i in range(10)])
+    ring = mixing_of(10, np.array([(i, (i + 1) % 10) for i in range(10)]))
     parts = [graphs(0).at(2), ring, graphs(1, u=0.6).at(2)]
     whole, host = joined(*parts), MixingMatrix.joined(*parts)
     assert isinstance(whole, CardMatrix)

@@ -197,7 +197,7 @@ N, STEPS = 6, 150
 RING = mixing_matrix(ring(N))
 COMPLETE = mixing_matrix(complete(N))
 EDGES = [*((i, (i + 1) % N) for i in range(N)), (0, 2), (2, 0), (3, 1)]
-DIRECTED = outgoing_shares(N, EDGES).dense()
+DIRECTED = outgoing_shares(N, np.array(EDGES)).dense()
 
 
 def uniform(n, edges):

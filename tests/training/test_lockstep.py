@@ -6,6 +6,7 @@ import time
 import weakref
 from functools import partial
 
+import numpy as np
 import psutil
 import pytest
 import running
@@ -175,7 +176,7 @@ def test_runs_that_differ_in_seed_partition_and_graph_are_alike(digits):
 @pytest.mark.parametrize(("graph", "n"), [(complete, 40), (ring, 40), (ring, 300)])
 def test_joined_matrices_mix_each_block_alone(graph, n):
     """By a dense product of each block, or along edges."""
-    matrices = [MixingMatrix.of(mixing_of(n, graph(n).edges)) for _ in range(3)]
+    matrices = [MixingMatrix.of(mixing_of(n, np.array([*graph(n).edges]))) for _ in range(3)]
     joined, X = MixingMatrix.joined(*matrices), torch.randn(3 * n, 5, dtype=torch.float64)
     ours = linear_step(X, joined, 0.7, at=X, out=torch.empty_like(X), spread=in_order)
     dense = torch.block_diag(*(W.dense() for W in matrices))

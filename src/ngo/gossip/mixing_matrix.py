@@ -5,7 +5,7 @@ Row i of a mixing matrix weighs what worker i receives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
@@ -184,9 +184,6 @@ def order_by(n: int, *keys: np.ndarray) -> np.ndarray:
 Matrix: TypeAlias = "Tensor | MixingMatrix"
 
 
-# Pairs of workers, or an array [e, 2] of them.
-Edges: TypeAlias = "Iterable[tuple[int, int]] | np.ndarray"
-
 # The largest error of the sums and the symmetry of a topology's own matrix.
 TOLERANCE = 1e-9
 
@@ -213,13 +210,13 @@ WEIGHT_RULES.add(METROPOLIS, metropolis, metropolis)
 WEIGHT_RULES.add("uniform", uniform, uniform)
 
 
-def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
-    """The doubly stochastic matrix of undirected ``edges``, weighted by a rule.
+def mixing_of(n: int, edges: np.ndarray, rule: str = METROPOLIS) -> MixingMatrix:
+    """The doubly stochastic matrix of undirected ``edges`` ``[e, 2]``, weighted by a rule.
 
-    Self-loops are ignored. W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an edge keeps its own
-    state.
+    The edges are ``simple``. W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an edge keeps its
+    own state.
     """
-    i, j = _columns(n, edges, directed=False)
+    i, j = edges.T.copy()
     degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
     receivers, senders = np.concatenate([i, j]), np.concatenate([j, i])
     order = order_by(n, senders, receivers)
@@ -229,12 +226,13 @@ def mixing_of(n: int, edges: Edges, rule: str = METROPOLIS) -> MixingMatrix:
     return MixingMatrix(n, *map(torch.from_numpy, entries))
 
 
-def outgoing_shares(n: int, edges: Edges) -> MixingMatrix:
+def outgoing_shares(n: int, edges: np.ndarray) -> MixingMatrix:
     """Column-stochastic weights of directed ``edges`` (from, to): W_ij = 1/(1 + out-degree of j).
 
-    Each worker keeps one share of its mass and sends one along each of its edges.
+    The edges ``[e, 2]`` are ``simple``. Each worker keeps one share of its mass and sends one along
+    each of its edges.
     """
-    senders, receivers = map(torch.from_numpy, _columns(n, edges, directed=True))
+    senders, receivers = torch.from_numpy(edges.T.copy())
     shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
     return MixingMatrix(n, receivers, senders, shares[senders], shares)
 
@@ -293,14 +291,6 @@ def checked_matrix(
 def dense_array(matrix: Any) -> Any:
     """A sparse array of SciPy's as a dense one; anything else as it is."""
     return matrix.toarray() if hasattr(matrix, "toarray") else matrix
-
-
-def _columns(n: int, edges: Edges, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the second ends of ``simple`` edges."""
-    pairs = edges if isinstance(edges, np.ndarray) else np.array(list(edges), np.int64)
-    pairs = pairs.reshape(-1, 2).astype(np.int64, copy=False)
-    i, j = np.ascontiguousarray(simple(n, pairs, directed=directed).T)
-    return i, j
 
 
 def _asymmetry(W: MixingMatrix) -> float:

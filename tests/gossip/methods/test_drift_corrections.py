@@ -63,7 +63,9 @@ def test_a_method_is_its_reference(method, graph, p):
 
 def test_push_sum_is_its_reference():
     n = by_worker.N
-    W = outgoing_shares(n, [*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)]).dense()
+    W = outgoing_shares(
+        n, np.array([*((i, (i + 1) % n) for i in range(n)), (0, 2), (3, 1)])
+    ).dense()
     expected = by_worker.push_sum(W.numpy(), grad, 50, LR)
     actual = trained("push_sum", W, 50, lr=LR)
     assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)

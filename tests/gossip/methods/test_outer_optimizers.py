@@ -109,7 +109,7 @@ def test_noloco_is_its_outer_step_pair_by_pair():
             m[i] = 0.6 * m[i] + 0.7 * drift + 0.7 * ((x[i] + x[j]) / 2 - x[i])
         return {i: x[i] + m[i] for i in x}
 
-    graphs = [mixing_of(N, matching) for matching in pairs]
+    graphs = [mixing_of(N, np.array(matching)) for matching in pairs]
     assert close(models_of("noloco", graphs=graphs, outer_rule="momentum"), reference(step), 1e-6)
 
 

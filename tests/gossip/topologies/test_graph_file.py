@@ -4,6 +4,7 @@ import os
 from itertools import pairwise
 
 import networkx as nx
+import numpy as np
 import pytest
 import torch
 from cases import cases, refused
@@ -17,6 +18,7 @@ from verdicts.registry import UserError
 # A path on the workers 0 to 3, whose nodes have other names in the files, and another order.
 NAMES = ["a", "b", "c", "d"]
 PATH = nx.path_graph(4)
+EDGES = np.array([*PATH.edges])
 
 
 def written(folder, ending, graph):
@@ -36,7 +38,7 @@ def matrix(path, n=4, directed=False):
 
 @pytest.mark.parametrize("ending", [".edgelist", ".graphml", ".gml"])
 def test_each_format_gives_the_graph(tmp_path, ending):
-    assert torch.equal(matrix(written(tmp_path, ending, PATH)), mixing_of(4, PATH.edges).dense())
+    assert torch.equal(matrix(written(tmp_path, ending, PATH)), mixing_of(4, EDGES).dense())
     circle = nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
     expected = TOPOLOGIES["directed_ring"].matrix(4).dense()
     expected[:, 0] = torch.tensor([1, 1, 1, 0]) / 3
@@ -77,7 +79,7 @@ def test_a_wrong_file_is_a_line_before_the_run(tmp_path, name, text, message):
 def test_edge_lists_of_other_programs_give_the_graph(tmp_path, text):
     """Columns by commas, semicolons or tabs; headers, quotes, and numbers as NumPy writes them."""
     (tmp_path / "a.edgelist").write_text(text, encoding="utf-8")
-    assert torch.equal(matrix(str(tmp_path / "a.edgelist")), mixing_of(4, PATH.edges).dense())
+    assert torch.equal(matrix(str(tmp_path / "a.edgelist")), mixing_of(4, EDGES).dense())
 
 
 def test_directions_must_be_those_of_the_topology(tmp_path):
