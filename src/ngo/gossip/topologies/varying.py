@@ -20,8 +20,6 @@ def random_graph(n: int, u: float, generator: torch.Generator) -> np.ndarray:
     (aijp). A worker may have no edge. With more than 256 workers, the edges themselves are drawn
     instead of a number for each pair.
     """
-    if not 0 < u <= 1:
-        raise ValueError(f"u is {u!r}; the probability of an edge must be in (0, 1]")
     pairs = n * (n - 1) // 2
     if n <= DRAWN_IN_FULL:
         drawn = torch.rand(pairs, generator=generator, dtype=torch.float64).numpy() < u
