@@ -192,14 +192,12 @@ def test_aggregate_joins_runs_and_their_facts(tmp_path):
     for run, seed in (("b", 1), ("a", 0)):
         facts = {"run": run, "seed": seed, "topology": "ring", "u": None}
         columns = {"step": [0, 5], "V": [0.0, 1.5], "diverged": [False, run == "b"]}
-        older = {"seconds": [0.1, 0.2]}  # as older versions had them
-        write_columns(tmp_path / run, facts, [{**columns, **older}])
+        write_columns(tmp_path / run, facts, [columns])
     table = aggregate([tmp_path / "b", tmp_path / "a"]).to_pandas()
     assert table["run"].tolist() == ["a", "a", "b", "b"]
     assert table["step"].tolist() == [0, 5, 0, 5]
     assert table["diverged"].tolist() == [False, False, False, True]
     assert table["u"].isna().all()
-    assert "seconds" not in table
     (tmp_path / "again").write_bytes((tmp_path / "a").read_bytes())
     for second in ("a", "again"):
         files = [tmp_path / "a", tmp_path / "b", tmp_path / second]
