@@ -59,8 +59,6 @@ class Network:
     #: What each worker counts for, w ``[n]``, float64, where they don't count equally. Then ``W``
     #: is n diag(w) W', which is symmetric (``mixing_matrix.by_shares``).
     worker_shares: Tensor | None = None
-    #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
-    copies: dict[str, Tensor]
 
     def __init__(self, spread: Map = in_order) -> None:
         """``spread`` distributes columns over threads."""
@@ -68,7 +66,8 @@ class Network:
         self.messages = 0  # rows sent so far
         self.bytes_sent = 0
         self.exchanges = 0  # steps so far in which the mixing matrix was used
-        self.copies = {}
+        #: Copies of rows of neighbours in other processes, by name (see ``step.Step.copies``).
+        self.copies: dict[str, Tensor] = {}
         self._W: MixingMatrix | None = None
         self._used = False
 
