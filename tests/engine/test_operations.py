@@ -260,8 +260,9 @@ class Parts(nn.Module):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Chains of a few multiplications, too."""
+    """Chains of a few multiplications, too, and batches of a few positions."""
     monkeypatch.setattr("ngo.engine.operations.LEAST_IN_CHAIN", 0)
+    monkeypatch.setattr("ngo.engine.operations.LEAST_POSITIONS", 0)
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -32,6 +32,9 @@ LEAST_PRODUCTS, MOST_INPUTS = 2**21, 2**11
 #: The same of the linear layers of a chain for a batch.
 LEAST_IN_CHAIN = 2**19
 
+#: The least positions of images for batch normalization: torch's is faster with fewer, and exact.
+LEAST_POSITIONS = 2**12
+
 CHANNELS_LAST = {"memory_format": torch.channels_last}
 PADDINGS = {"same": (1, 1), "valid": (0, 0)}  # of kernels of 3 × 3
 
@@ -208,13 +211,13 @@ def batch_norm(layer: Any, x: torch.Tensor, relu: bool = False) -> torch.Tensor:
     kept = [one is not None for one in (mean, variance, layer.num_batches_tracked)]
     right = layer.training and layer.momentum is not None and kept == [tracked] * 3
     fit = _fit(x, layer.weight, layer.bias, mean, variance) and _channels_last(x)
-    if not (right and fit and x.shape[1] == layer.num_features):
+    count = x.numel() // layer.num_features
+    if not (right and fit and x.shape[1] == layer.num_features and count >= LEAST_POSITIONS):
         y = nn.BatchNorm2d.forward(layer, x)
         return F.relu(y) if relu else y
     # As one image of all positions, each of whose channels is a group.
     y, (means, factors) = _normed(plain, layer, x, relu, 1, layer.num_features)
     if tracked:
-        count = x.numel() // layer.num_features
         found = (factors**-2 - layer.eps).clamp(min=0) * (count / (count - 1))
         mean.lerp_(means, layer.momentum)
         variance.lerp_(found, layer.momentum)
@@ -263,12 +266,9 @@ def sequence(layer: Any, x: Any) -> Any:
     if others or known.get(given, True) is None:
         return type(layer).forward(layer, x)
     leaves, known[given] = [*row], None
+    _with_one_layout(x)
     while leaves:
         fit = type(x) is torch.Tensor and _fit(x)
-        # Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
-        if fit and x.grad_fn and _channels_last(x):
-            x.register_hook(methodcaller("contiguous", **CHANNELS_LAST))
-            known[given] = True
         if found := fit and _found(leaves, x, known):
             _, taken, weights, chain, shape = found
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
@@ -284,8 +284,25 @@ def sequence(layer: Any, x: Any) -> Any:
             x = convolution(leaves.pop(0), x)  # no view follows in the row
             known[given] = True
         else:
-            x = leaves.pop(0)(x)
+            leaf = leaves.pop(0)
+            # It may have a shortcut.
+            own = not (type(leaf).__module__.startswith("torch.") or leaf in ROWS)
+            if own and _with_one_layout(x):
+                known[given] = True
+            x = leaf(x)
+    _with_one_layout(x)
     return x
+
+
+def _with_one_layout(x: Any) -> bool:
+    """Whether these are images with channels last; their gradients, too, have them last then.
+
+    Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
+    """
+    images = type(x) is torch.Tensor and x.grad_fn is not None and _fit(x) and _channels_last(x)
+    if images:
+        x.register_hook(methodcaller("contiguous", **CHANNELS_LAST))
+    return images
 
 
 def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any, ...] | None:
