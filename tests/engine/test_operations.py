@@ -203,6 +203,21 @@ def test_gradients_of_images_have_their_layout():
         assert last == (compiled and given is not x)
 
 
+def test_the_first_pass_of_a_sequence_is_like_those_after_it():
+    """A run that goes on from a checkpoint has the bytes of one that was not interrupted."""
+    stream = torch.Generator().manual_seed(0)
+    layers = nn.Conv2d(24, 24, 1), nn.BatchNorm2d(24), nn.ReLU6()
+    module, seen = channels_last(nn.Sequential(*layers)), []
+    x, g = (torch.randn(8, 24, 16, 16, generator=stream) for _ in range(2))
+    x = x.to(**IMAGES).requires_grad_()
+    for _ in range(3):
+        with operations(*read([module])):
+            total = (module(x * 1) * g).sum()  # whose gradient has its channels first
+        seen.append(torch.autograd.grad(total, [x, *module.parameters()]))
+    for first, *others in zip(*seen, strict=True):
+        assert all(torch.equal(first, other) for other in others)
+
+
 def test_other_layers_types_and_transforms_are_torchs():
     layer, x = nn.Linear(784, 512), torch.rand(32, 784)
     with operations(*read([layer])):

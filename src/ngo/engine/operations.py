@@ -265,8 +265,7 @@ def sequence(layer: Any, x: Any) -> Any:
     others = parts and parts != [*layer.modules()][1:]  # now
     if others or known.get(given, True) is None:
         return type(layer).forward(layer, x)
-    leaves, known[given] = [*row], None
-    _with_one_layout(x)
+    leaves, known[given], ends = [*row], None, [_with_one_layout(x)]
     while leaves:
         fit = type(x) is torch.Tensor and _fit(x)
         if found := fit and _found(leaves, x, known):
@@ -290,19 +289,20 @@ def sequence(layer: Any, x: Any) -> Any:
             if own and _with_one_layout(x):
                 known[given] = True
             x = leaf(x)
-    _with_one_layout(x)
+    ends.append(_with_one_layout(x))
+    if known[given] is None:  # this pass is like those after it
+        for end in filter(None, ends):
+            end.remove()
     return x
 
 
-def _with_one_layout(x: Any) -> bool:
-    """Whether these are images with channels last; their gradients, too, have them last then.
+def _with_one_layout(x: Any) -> Any:
+    """The hook, if these are images with channels last, that puts their gradients' last, too.
 
     Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
     """
     images = type(x) is torch.Tensor and x.grad_fn is not None and _fit(x) and _channels_last(x)
-    if images:
-        x.register_hook(methodcaller("contiguous", **CHANNELS_LAST))
-    return images
+    return x.register_hook(methodcaller("contiguous", **CHANNELS_LAST)) if images else None
 
 
 def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any, ...] | None:
