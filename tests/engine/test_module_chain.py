@@ -489,6 +489,7 @@ OTHERS = {
     "a batch's statistics": lambda g: nn.Sequential(
         nn.Linear(6, 6), nn.BatchNorm1d(6, track_running_stats=False)
     ),
+    "a count of its own": changed(lambda m: m.register_buffer("count", torch.tensor(7))),
     "another stream": lambda g: nn.Sequential(nn.Linear(6, 6), Dropout(torch.Generator())),
     "layers after a softmax": lambda g: nn.Sequential(nn.LogSoftmax(1), nn.Linear(6, 6)),
     "softmax over the batch": lambda g: nn.Sequential(nn.Linear(6, 6), nn.LogSoftmax(0)),

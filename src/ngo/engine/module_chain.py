@@ -129,7 +129,8 @@ class _Reader:
             start += buffer.numel() * buffer.is_floating_point()
         _require(all(map(unchanged, module.modules())))
         self._read(module)
-        _require(total and not self._starts)  # no parameter, or one that no layer has
+        # No parameter, or one, or a buffer, that no layer has.
+        _require(total and not self._starts and not self._buffers)
 
     def _read(self, module: nn.Module) -> None:
         found: Iterator[Any] = _leaves(module)
@@ -217,7 +218,9 @@ class _Reader:
         _require(self._generator is not None and len(self.shape) == dimensions)
         _require(layer.affine and layer.track_running_stats and layer.momentum is not None)
         _require(self.shape[0] == layer.num_features and layer.training)
-        own: Any = {"buffer": self._buffers[id(layer.running_mean)], "momentum": layer.momentum}
+        starts = [self._buffers.pop(id(buffer), -1) for buffer in layer.buffers()]
+        _require(len(starts) == 3 and min(starts) >= 0)
+        own: Any = {"buffer": starts[0], "momentum": layer.momentum}
         self._add("batch_norm", self.shape, constant=layer.eps, **own, **self._parameters(layer))
 
     def _activation(self, layer: nn.Module) -> None:
