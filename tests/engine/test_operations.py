@@ -218,6 +218,54 @@ def test_the_first_pass_of_a_sequence_is_like_those_after_it():
         assert all(torch.equal(first, other) for other in others)
 
 
+class NoGradient(torch.autograd.Function):
+    """The sum of images, which has no gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sum((1, 2, 3))
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+class Ended(nn.Module):
+    """The sum of its input's images."""
+
+    def forward(self, x):
+        """One number for each image."""
+        return NoGradient.apply(x)
+
+
+def test_a_gradient_may_end_in_a_sequence_of_images():
+    module = nn.Sequential(nn.Tanh(), Ended())
+    x = torch.randn(2, 4, 6, 6).to(**IMAGES).requires_grad_()
+    with operations(*read([module])):
+        module(x).sum().backward()
+    assert x.grad is None or not x.grad.any()
+
+
+def test_hooks_of_saved_tensors_may_copy(small):
+    """Also the parameters of a chain, which are then not one after another."""
+    module = in_rows(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4)))
+    x, found = torch.rand(3, 6), []
+    for compiled in True, False:
+        with operations(*read([module])) if compiled else nullcontext():
+            with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda x: x):
+                y = module(x)
+            found.append(torch.autograd.grad(y.square().sum(), [*module.parameters()]))
+    for a, b in zip(*found, strict=True):
+        assert torch.allclose(a, b, atol=1e-5)
+
+
+def test_an_input_may_be_given_by_its_name():
+    module, x = nn.Sequential(nn.Linear(784, 512)), torch.rand(32, 784)
+    with operations(*read([module])):
+        assert torch.equal(module(input=x), module(x))
+        assert torch.equal(module[0](input=x), module(x))
+
+
 def test_other_layers_types_and_transforms_are_torchs():
     layer, x = nn.Linear(784, 512), torch.rand(32, 784)
     with operations(*read([layer])):

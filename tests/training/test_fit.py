@@ -373,6 +373,26 @@ def test_convolutions_have_torchs_layout_where_a_module_or_a_loss_needs_it(place
     assert row(run.consensus).allclose(row(plain.consensus), rtol=1e-4, atol=1e-6)
 
 
+class Padded(nn.Module):
+    """Two convolutions in a row, that are no chain."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = (nn.Conv2d(k, 16, 3, padding=1) for k in (2, 16))
+
+    def forward(self, x):
+        return self.last(F.relu(self.first(x)))
+
+
+def test_a_loss_may_view_images_that_compiled_code_makes():
+    images = torch.randn(48, 2, 4, 4, generator=torch_stream(0, "test"))
+    runs = [
+        quick(Padded, (images, DATA[1]), loss=lambda x, y, rows=rows: F.cross_entropy(rows(x), y))
+        for rows in (rows_of, lambda x: x.flatten(1))
+    ]
+    assert row(runs[0].consensus).allclose(row(runs[1].consensus), rtol=1e-4, atol=1e-6)
+
+
 def test_a_view_that_allows_it_leaves_convolutions_their_layout():
     """As in ResNets whose last images have one pixel."""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from ctypes import byref
 from functools import partial
 from itertools import takewhile
-from operator import itemgetter, methodcaller
+from operator import itemgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -80,7 +80,14 @@ def read(modules: Sequence[nn.Module]) -> list[Taken]:
                 row = [own[x] if isinstance(x, int) else x for x in places]
                 ROWS[own[at]] = [*own[at].modules()][1:], row
     takes = [[(x, sequence if x in ROWS else TAKEN.get(type(x))) for x in own] for own in parts]
-    return [[(x, partial(take, x)) for x, take in own if take] for own in takes]
+    return [[(x, _Take(take, x)) for x, take in own if take] for own in takes]
+
+
+class _Take(partial[Any]):
+    """A forward pass of one input, which may be given by its name."""
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return super().__call__(*given, *named.values())
 
 
 #: Memory that nobody uses.
@@ -125,6 +132,7 @@ class _Taken(torch.autograd.Function):
         ctx.plain, ctx.name = plain, name
         ctx.save_for_backward(*tensors)
         ctx.given = 2 if name == "chain" else 3
+        ctx.first = tensors[1] if name == "chain" else None  # hooks of saved tensors may copy
         call(f"ngo_take_{name}", *tensors[: ctx.given], y, ctx.work, *ctx.sizes)
         return y
 
@@ -143,7 +151,8 @@ class _Taken(torch.autograd.Function):
                 found.append(flat.as_strided(x.shape, x.stride(), at) if is_wanted else None)
                 at += x.numel() if is_wanted else 0
             grad = grads[0].contiguous(**ctx.layout)
-            given = *tensors[: ctx.given], grad, ctx.work, *found[: ctx.given], *ctx.sizes
+            own = tensors[: ctx.given] if ctx.first is None else (tensors[0], ctx.first)
+            given = *own, grad, ctx.work, *found[: ctx.given], *ctx.sizes
             call(f"ngo_take_{ctx.name}_backward", *given)
         return None, None, None, None, *found
 
@@ -280,7 +289,7 @@ def sequence(layer: Any, x: Any) -> Any:
             x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
             known[given] = True
         elif type(leaves[0]) is ViewedConv2d and parts and _facts(leaves[0]):
-            x = convolution(leaves.pop(0), x)  # no view follows in the row
+            x = convolution(leaves.pop(0), x)  # no view follows before the end
             known[given] = True
         else:
             leaf = leaves.pop(0)
@@ -293,7 +302,7 @@ def sequence(layer: Any, x: Any) -> Any:
     if known[given] is None:  # this pass is like those after it
         for end in filter(None, ends):
             end.remove()
-    return x
+    return x.contiguous() if ViewedConv2d in map(type, row) else x
 
 
 def _with_one_layout(x: Any) -> Any:
@@ -302,7 +311,12 @@ def _with_one_layout(x: Any) -> Any:
     Gradients of two layouts, as from a shortcut of a block, make the layers before slow.
     """
     images = type(x) is torch.Tensor and x.grad_fn is not None and _fit(x) and _channels_last(x)
-    return x.register_hook(methodcaller("contiguous", **CHANNELS_LAST)) if images else None
+    return x.register_hook(_channels_last_again) if images else None
+
+
+def _channels_last_again(grad: Maybe) -> Maybe:
+    """The gradient with channels last; None where there is none."""
+    return None if grad is None else grad.contiguous(**CHANNELS_LAST)
 
 
 def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any, ...] | None:
