@@ -189,7 +189,8 @@ class Shortcut(nn.Module):
 
     def forward(self, x):
         """A sum over halves of the rows."""
-        x.register_hook(lambda grad: setattr(self, "grad", grad))
+        if x.requires_grad:
+            x.register_hook(lambda grad: setattr(self, "grad", grad))
         return nn.functional.pad(x[:, :, ::2], (0, 0, 0, 0, 0, 1)).sum((2, 3))
 
 
@@ -201,6 +202,17 @@ def test_gradients_of_images_have_their_layout():
             module(given).sum().backward()
         last = module[1].grad.is_contiguous(**IMAGES)
         assert last == (compiled and given is not x)
+
+
+def test_passes_without_gradients_leave_those_with_them_as_they_were():
+    module, x = nn.Sequential(Shortcut(), nn.Identity()), torch.randn(2, 4, 6, 6).to(**IMAGES)
+    x.requires_grad_()
+    for _ in range(2):
+        with operations(*read([module])):
+            module(x * 1).sum().backward()
+            with torch.no_grad():
+                module(x * 1)
+        assert module[0].grad.is_contiguous(**IMAGES)
 
 
 def test_the_first_pass_of_a_sequence_is_like_those_after_it():

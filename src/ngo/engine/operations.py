@@ -263,16 +263,18 @@ HOOKED = itemgetter(*HOOKS)
 
 #: Of a sequence, by the number of layers that are left and the shape of their input: the facts of
 #: the layers, those that a chain takes, their weights, and the chain; None if torch takes a layer.
-#: And by the shape and strides of its input None, if torch takes all layers.
+#: And by the shape, strides and derivatives of its input None, if torch takes all layers.
 KNOWN: WeakKeyDictionary[nn.Module, dict[Any, Any]] = WeakKeyDictionary()
 
 
 def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
     (parts, row), known = ROWS.get(layer, (None, layer)), KNOWN.setdefault(layer, {})
-    given = (x.shape, x.stride()) if type(x) is torch.Tensor else None
+    given: Any = None
+    if type(x) is torch.Tensor:
+        given = x.shape, x.stride(), x.requires_grad, x.grad_fn is None, torch.is_grad_enabled()
     others = parts and parts != [*layer.modules()][1:]  # now
-    if others or known.get(given, True) is None:
+    if others or (given and known.get(given, True) is None):
         return type(layer).forward(layer, x)
     leaves, known[given], ends = [*row], None, [_with_one_layout(x)]
     while leaves:
