@@ -271,6 +271,16 @@ def test_hooks_of_saved_tensors_may_copy(small):
         assert torch.allclose(a, b, atol=1e-5)
 
 
+def test_many_gradients_may_be_taken_at_once(small):
+    """By vmap, as in ``torch.autograd.functional.jacobian``."""
+    module = in_rows(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4)))
+    x, found = torch.rand(3, 6), []
+    for compiled in True, False:
+        with operations(*read([module])) if compiled else nullcontext():
+            found.append(torch.autograd.functional.jacobian(module, x, vectorize=True))
+    assert torch.allclose(*found, atol=1e-5)
+
+
 def test_an_input_may_be_given_by_its_name():
     module, x = nn.Sequential(nn.Linear(784, 512)), torch.rand(32, 784)
     with operations(*read([module])):

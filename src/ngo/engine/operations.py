@@ -115,7 +115,7 @@ class Memory:
 
 
 class _Taken(torch.autograd.Function):
-    """An operation ``ngo_take_…``; derivatives of its gradients are torch's."""
+    """An operation ``ngo_take_…``; derivatives of its gradients, and many at once, are torch's."""
 
     @staticmethod
     def forward(
@@ -139,10 +139,11 @@ class _Taken(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[4:]
-        if torch.is_grad_enabled():
+        if (again := torch.is_grad_enabled()) or not _fit(*grads):  # of vmap
             asked = [x for x, is_wanted in zip(tensors, wanted, strict=True) if is_wanted]
-            outputs = ctx.plain(*tensors)
-            each = iter(torch.autograd.grad(outputs, asked, grads, create_graph=True))
+            with torch.enable_grad(), torch.autocast("cpu", enabled=False):
+                outputs = ctx.plain(*tensors)
+                each = iter(torch.autograd.grad(outputs, asked, grads, create_graph=again))
             found = [next(each) if is_wanted else None for is_wanted in wanted]
         else:
             found, at = [torch.empty_like(tensors[0]) if wanted[0] else None], 0
@@ -317,8 +318,8 @@ def _with_one_layout(x: Any) -> Any:
 
 
 def _channels_last_again(grad: Maybe) -> Maybe:
-    """The gradient with channels last; None where there is none."""
-    return None if grad is None else grad.contiguous(**CHANNELS_LAST)
+    """The gradient with channels last, if there is one, and not many at once."""
+    return grad if grad is None or not _fit(grad) else grad.contiguous(**CHANNELS_LAST)
 
 
 def _found(leaves: Leaves, x: torch.Tensor, known: dict[Any, Any]) -> tuple[Any, ...] | None:
