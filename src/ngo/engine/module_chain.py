@@ -213,7 +213,7 @@ class _Reader:
         self._add("norm", self.shape, k=groups, constant=layer.eps, **self._parameters(layer))
 
     def _batch_norm(self, layer: nn.BatchNorm1d | nn.BatchNorm2d) -> None:
-        """Add a normalization of a batch's channels or features, whose streams are a run's."""
+        """Add a normalization over the batch; only the chain of a run has the buffers for it."""
         dimensions = 3 if isinstance(layer, nn.BatchNorm2d) else 1
         _require(self._generator is not None and len(self.shape) == dimensions)
         _require(layer.affine and layer.track_running_stats and layer.momentum is not None)
