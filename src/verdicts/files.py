@@ -126,17 +126,6 @@ class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
         return super().construct_document(node)
 
 
-def _whole(loader: UniqueKeys, node: yaml.ScalarNode) -> int:
-    """A whole number; Python does not print thousands of digits."""
-    value = loader.construct_yaml_int(node)
-    if abs(value) >= 2**63:
-        raise Unfit(f", line {node.start_mark.line + 1}: whole numbers must be below 2^63")
-    return value
-
-
-UniqueKeys.add_constructor("tag:yaml.org,2002:int", _whole)
-
-
 def _check_keys(node: yaml.MappingNode) -> None:
     lines: dict[tuple[str, str], int] = {}  # of each key, its first
     for key, _ in node.value:
