@@ -16,11 +16,14 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 
 from ngo.analysis.network_time import NetworkModel
 from ngo.common import plugins
-from ngo.common.fields import as_number, from_mapping
+from ngo.common.fields import LARGEST, as_number, from_mapping
 from ngo.common.registries import DATASETS
 from ngo.measures.measurement import MEASUREMENTS
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, nearest, one_of, shown
+
+# Levels of a config; the package's own have 5.
+DEEPEST = 20
 
 #: How the names of overlays with added seeds start: ``decide-TIER.yaml``, beside the tier's.
 SEEDS = "decide-"
@@ -45,6 +48,7 @@ def checked(config: Mapping) -> tuple[dict, dict]:
 
     The plugins are imported first: they register names. Raises a UserError for the first mistake.
     """
+    check_size(config)
     plugins.load(plugin_files(config))
     kept = without_left_out(config)
     check_schema(kept)
@@ -60,13 +64,36 @@ def _overlaid(base: Mapping, overlay: Mapping) -> dict:
     return merged
 
 
-def texts_in(config: object) -> Iterator[str]:
-    """The texts of everything in a config, names in mappings included."""
-    if isinstance(config, str):
-        yield config
-    for below in config if isinstance(config, Mapping | list) else ():
-        yield from texts_in(below)
-        yield from texts_in(config[below]) if isinstance(config, Mapping) else ()
+def check_size(config: Mapping) -> None:
+    """Raise a UserError for a huge whole number, and for a config that is nested too deep.
+
+    Python does not print thousands of digits, and a list may hold itself, by an alias.
+    """
+    for key, depth, value in values_in(config):
+        if depth > DEEPEST:
+            fault = f"it is nested more than {DEEPEST} levels deep, or holds itself"
+            raise UserError(f"{key}: {fault}.")
+        if isinstance(value, int) and abs(value) > LARGEST:
+            fault = f"{shown(value)} is too large; whole numbers are below 2^63"
+            raise UserError(f"{key or 'config'}: {fault}.")
+
+
+def values_in(config: object) -> Iterator[tuple[str, int, object]]:
+    """The key, the level and the value of everything in a config, names in mappings included.
+
+    The levels of a list that holds itself have no end.
+    """
+    waiting = [("", 0, config)]
+    while waiting:
+        key, depth, value = waiting.pop()
+        yield key, depth, value
+        if isinstance(value, Mapping):
+            for name, below in value.items():
+                text = name if isinstance(name, str) else shown(name)
+                waiting.append((f"{key}.{text}".lstrip("."), depth + 1, below))
+                waiting.append((key, depth + 1, name))
+        elif isinstance(value, list):
+            waiting += [(f"{key}[{k}]", depth + 1, item) for k, item in enumerate(value)]
 
 
 def plugin_files(config: Mapping) -> list[str]:

@@ -27,7 +27,7 @@ import ngo
 from ngo.pipeline import paths
 from ngo.pipeline.archives import finished_runs
 from ngo.pipeline.archives.finished_runs import FinishedRun
-from ngo.pipeline.config import plugin_files, read_config, texts_in
+from ngo.pipeline.config import plugin_files, read_config, values_in
 from ngo.pipeline.plan import ALL, Plan, plan
 from ngo.report.findings import read_findings
 from ngo.training.results_version import named_files
@@ -232,9 +232,9 @@ def _check_files(config: Mapping, files: Members) -> None:
     No text in it may be a path outside: plugins may add keys that name files. The root of the data
     sets is not read from an archive.
     """
-    for text in texts_in({k: part for k, part in config.items() if k != "data"}):
-        if _OUTSIDE.match(text):
-            raise UserError(f"its config names a path outside of it, {shown(text)}")
+    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
+        if isinstance(value, str) and _OUTSIDE.match(value):
+            raise UserError(f"its config names a path outside of it, {shown(value)}")
     for name in plugin_files(config):
         if str(PurePosixPath(name)) not in files:
             raise UserError(f"the plugin {name!r} is not in the archive")
