@@ -42,6 +42,7 @@ SELDOM = {
 def made(data, here=None, **values):
     spec = digits_run(**{**CONVEX, "lr": LR, "gamma": 0.1, **values})
     problem = make_problem(spec, data)
+    problem = problem if here is None else problem.restricted_to(here)
     return Stepper(spec, problem, steps=100, threads=1, workers=here)
 
 

@@ -1,8 +1,8 @@
 """A run in several processes, on one machine or on many: their start, and the part of each.
 
-Each process has the data, and the rows and the random streams of its own workers. Streams have the
-same keys as in a simulated run, and the methods are the same. So a run equals the simulated one up
-to rounding.
+Each process has the rows, the training samples and the random streams of its own workers, and the
+whole test set. Streams have the same keys as in a simulated run, and the methods are the same. So a
+run equals the simulated one up to rounding.
 """
 
 from __future__ import annotations
@@ -184,6 +184,7 @@ def run(
             rendezvous.agree("data", {name: origin.about[name] for name in names})
             if me == 0:
                 last = _lock_folder(out, origin, overwrite, lock)
+            problem = problem.restricted_to(local)  # frees the samples of other workers
             threads = threads or max(1, cores() // rendezvous.place.local_size)
             training = Participant(spec, problem, threads=threads, workers=local)
             ready = rendezvous.gather("ready", bool(last))

@@ -154,11 +154,12 @@ class Step:
         """The method's own matrix ``name``: ``[n, d]``, or ``[n, columns]``, a row for each worker.
 
         The first use creates it, filled with ``fill``, on the device of ``X``. Its contents persist
-        from step to step, and checkpoints include them. With ``rows`` it has that many rows.
+        from step to step, and checkpoints include them. With ``rows`` it has that many rows. When
+        their number changes, after the loss of a worker, a new matrix takes its place.
         """
-        if name not in self.matrices:
-            n, d = self.X.shape
-            shape = (n if rows is None else rows, d if columns is None else columns)
+        wanted = len(self.X) if rows is None else rows
+        if name not in self.matrices or len(self.matrices[name]) != wanted:
+            shape = (wanted, self.X.shape[1] if columns is None else columns)
             self.matrices[name] = self.X.new_full(shape, fill)
             self.created(self.matrices[name])
         return self.matrices[name]
@@ -166,13 +167,17 @@ class Step:
     def copies(self, name: str) -> Tensor:
         """Copies ``[l, d]`` of rows of ``matrix(name)`` that neighbours in other processes own.
 
-        At first they are 0, like the rows: ask for them from the first step on. Later the method
-        changes the copies as their owners change the rows. In one process there are no copies.
+        At first they are 0, like the rows. Later the method changes the copies as their owners
+        change the rows. After a loss of workers the rows are sent again. In one process there are
+        no copies.
         """
-        known = self.network.copies
-        if name not in known:
-            count = len(self.network.elsewhere())
+        count, known = len(self.network.elsewhere()), self.network.copies
+        if count == 0:
+            return self.X[:0]
+        if name not in known and self.t == 0:
             known[name] = self.X.new_zeros(count, self.X.shape[1])
+        elif name not in known:
+            known[name] = self.network.send(self.matrix(name))
         return known[name]
 
 

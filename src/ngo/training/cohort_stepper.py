@@ -46,7 +46,7 @@ class CohortStepper(Stepper):
         self._drew: dict[str, dict[int, torch.Tensor]] = {"dropout": {}, "augmentation": {}}
         self._memory: set[str] = set()  # the names of the local rule's matrices
         first = self._drawn(0)
-        own = replace(problem, shares=self._shares(first))
+        own = replace(problem, **self._owned(first))
         super().__init__(replace(spec, workers=len(first)), own, workers=first, **how)
         self.honest = len(first)
         self.population.by_server = True
@@ -64,20 +64,21 @@ class CohortStepper(Stepper):
         stream = numpy_stream(run.seed, "participants", k)
         return sorted(stream.choice(run.workers, run.participants, replace=False).tolist())
 
-    def _shares(self, workers: Sequence[int]) -> torch.Tensor | None:
-        """What each of some workers counts for among these; None if all count equally."""
+    def _owned(self, workers: Sequence[int]) -> dict[str, Any]:
+        """The samples of some workers, and what each of them counts for among these."""
         w = self._problem.shares
-        return None if w is None else w[list(workers)] / w[list(workers)].sum()
+        w = None if w is None else w[list(workers)] / w[list(workers)].sum()
+        return {"parts": [self._problem.parts[i] for i in workers], "shares": w}
 
     def _seat(self, workers: Sequence[int]) -> None:
         """Give the rows to these ``workers``, with their batches."""
-        run, parts = self._run, self._problem.parts
-        for i in workers:
+        run, owned = self._run, self._owned(workers)
+        for i, part in zip(workers, owned["parts"], strict=True):
             if i not in self._batches:
                 stream = torch_stream(run.seed, "batches", i)
-                self._batches[i] = BatchStream(parts[i], run.batch_size, stream)
+                self._batches[i] = BatchStream(part, run.batch_size, stream)
         self.workers, self.batches.streams = workers, [self._batches[i] for i in workers]
-        self.population.shares = self.network.worker_shares = self._shares(workers)
+        self.population.shares = self.network.worker_shares = owned["shares"]
 
     def _begin(self) -> None:
         """Draw who takes part in the next round, and start them from the server's model."""

@@ -77,6 +77,15 @@ class Problem:
         """The test samples of the evaluation at ``step``."""
         return self.test if step == self.last_step else self.test_part
 
+    def restricted_to(self, workers: Sequence[int]) -> Problem:
+        """The same problem with the training samples of some ``workers`` only."""
+        kept = np.concatenate([self.parts[i] for i in workers])
+        rows = torch.from_numpy(kept).to(self.device)
+        inputs, targets = self.data.train_inputs[rows], self.data.train_targets[rows]
+        data = replace(self.data, train_inputs=inputs, train_targets=targets)
+        ends = np.cumsum([len(self.parts[i]) for i in workers])
+        return replace(self, data=data, parts=np.split(np.arange(len(kept)), ends[:-1]))
+
 
 def make_problem(
     spec: RunSpec,

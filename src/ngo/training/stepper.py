@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -105,8 +106,7 @@ class Stepper:
         def streams(name: str, device: Any = "cpu") -> list[torch.Generator]:
             return [torch_stream(spec.seed, name, i, device) for i in local]
 
-        batches = zip(local, streams("batches"), strict=True)
-        drawn = [BatchStream(problem.parts[i], spec.batch_size, each) for i, each in batches]
+        drawn = list(map(BatchStream, problem.parts, repeat(spec.batch_size), streams("batches")))
         augment, compressing = AUGMENTATIONS[spec.augmentation], streams("compression", X.device)
         changes: Any = streams("augmentation")
         if there := X.is_cuda and augment is not None:

@@ -222,6 +222,21 @@ def test_it_is_its_reference(graph):
     assert np.allclose(actual, np.stack(list(expected.values())), rtol=0, atol=1e-9)
 
 
+def test_a_tree_that_falls_apart_relays_within_its_parts():
+    """After the loss of a worker; messages that were on their way are lost with it."""
+    X = torch.randn(5, 2, generator=torch_stream(0, "X"), dtype=torch.float64)
+    stepping = Stepping("relay_sum", X, mixing_matrix(chain(5)))
+    for _ in range(3):
+        assert stepping.advance() == 8
+    stepping.W = mixing_matrix(nx.Graph([(0, 1), (2, 2), (3, 4)]))
+    assert stepping.advance() == 4
+    for _ in range(60):
+        stepping.advance()
+    assert torch.allclose(stepping.X[0], stepping.X[1])
+    assert torch.allclose(stepping.X[3], stepping.X[4])
+    assert not torch.allclose(stepping.X[0], stepping.X[4])
+
+
 def tree(n, seed):
     return weights(nx.random_labeled_tree(n, seed=seed))
 
