@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
@@ -109,8 +108,7 @@ def read_printed(
             raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
     names = list(map(str, table.columns))
     check_columns(names, name)
-    most = f"it may have {MOST_COLUMNS:,}"
-    check(len(names) <= MOST_COLUMNS, "printed: columns", len(names), most)
+    _check_columns(len(names))
     if table.empty:
         raise UserError(f"{name}: it has no rows.")
     table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
@@ -120,11 +118,16 @@ def read_printed(
 def _read(path: Path) -> pd.DataFrame:
     """The texts of the table in a file."""
     file = regular_file(path, "printed", MOST_BYTES)
-    csv: Callable[[Path], pd.DataFrame] = partial(read_csv, dtype=str, keep_default_na=False)
-    readers = {".csv": csv, ".md": _markdown, ".tex": _latex}
+    readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
     check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
     with readable(file, "printed"):
         return readers[file.suffix](file)
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    with path.open("rb") as file:
+        _check_columns(1 + file.readline().count(b","))
+    return read_csv(path, dtype=str, keep_default_na=False)
 
 
 def _markdown(path: Path) -> pd.DataFrame:
@@ -197,10 +200,15 @@ def _table(rows: list[list[str]]) -> pd.DataFrame:
     if not rows:
         raise ValueError("it has no table")
     header, *rest = rows
+    _check_columns(len(header))
     for number, row in enumerate(rest, 1):
         if len(row) != len(header):
             raise ValueError(f"row {number} has {len(row)} cells, and the header has {len(header)}")
     return pd.DataFrame(rest, columns=header)
+
+
+def _check_columns(count: int) -> None:
+    check(count <= MOST_COLUMNS, "printed: columns", count, f"it may have {MOST_COLUMNS:,}")
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
