@@ -65,7 +65,7 @@ def test_a_device_or_a_pipe_is_not_replaced_and_a_links_file_is(tmp_path):
     assert (tmp_path / "there/file.txt").read_text() == "new"
 
 
-def test_a_path_is_text_in_utf8():
+def test_a_path_and_a_text_of_limited_size_are_utf8(tmp_path):
     assert str(files.check_path("a/b", "key")) == "a/b"
     for path, reason in (
         ("", "'' is not a path; it is empty[.]"),
@@ -75,6 +75,13 @@ def test_a_path_is_text_in_utf8():
         (b"x", "b'x' is not a path[.]"),
     ):
         refused(f"^key: {reason}", files.check_path, path, "key")
+    (tmp_path / "x").write_bytes("ä".encode())
+    assert files.read_limited(tmp_path / "x", "k", 2) == "ä"
+    refused("^k: .* has 2 bytes; at most 1", files.read_limited, tmp_path / "x", "k", 1)
+    (tmp_path / "x").write_bytes(b"\xff")
+    refused(
+        "^k: .* can't be read: it is not text in UTF-8", files.read_limited, tmp_path / "x", "k", 2
+    )
 
 
 def test_nothing_waits_for_a_pipe_or_a_device(tmp_path):

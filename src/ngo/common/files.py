@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verdicts.files import readable, regular_file
+from verdicts.files import content_of, readable, regular_file
 from verdicts.registry import UserError, in_a_line, shown
 
 if TYPE_CHECKING:
@@ -67,6 +67,14 @@ def found(path: str | Path) -> Path:
     """A path of the repository, also for a notebook that is opened in a folder inside it."""
     here = [Path(), *Path.cwd().parents]
     return next((folder / path for folder in here if (folder / path).exists()), Path(path))
+
+
+def read_limited(path: Path, key: str, limit: int) -> str:
+    """The text of a regular UTF-8 file of at most ``limit`` bytes; else a UserError."""
+    try:
+        return content_of(path, key, limit).decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{key}: {str(path)!r} can't be read: it is not text in UTF-8.") from None
 
 
 def check_writable(path: str | Path, key: str = "out", *, folder: bool = False) -> Path:

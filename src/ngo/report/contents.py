@@ -138,13 +138,14 @@ def provenance(
     """
     wall = sum(record["wall_seconds"] for record in records)
     libraries = sorted({name for record in records for name in record.get("versions", {})})
+    known = any("processor" in record for record in records)
     return {
         "Runs": str(len(records)),
         "Training time": f"{wall / 3600:.2f} hours, the sum over runs",
         "Source revision": tally(records, "source"),
         "Results version": tally(records, "about", "code"),
         "Device": tally(records, "device"),
-        "Processor": tally(records, "processor"),
+        **({"Processor": tally(records, "processor")} if known else {}),
         "Instructions": tally(records, "about", "instructions"),
         "Seeds": seeds(record["seed"] for record in records),
         "Data sets": tally(records, "spec", "dataset"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ngo.common.files import atomic_file, reading
+from ngo.common.files import atomic_file, read_limited, reading
 from ngo.data.dataset import Arrays, Download, checksums, dataset
 from ngo.data.loading import read_arrays
-from verdicts.files import content_of, regular_file
+from verdicts.files import regular_file
 from verdicts.registry import UserError
 
 URL = "http://cs231n.stanford.edu/tiny-imagenet-200.zip"
@@ -53,17 +54,18 @@ def list_images(root: Path) -> Images:
     """
     folder = root / FOLDER
     listed = folder / "wnids.txt"
-    ids = sorted(set(content_of(listed, "data.root", TEXT).decode(errors="replace").split()))
+    ids = sorted(set(read_limited(listed, "data.root", TEXT).split()))
     if len(ids) != CLASSES:
         raise UserError(f"data.root: {str(listed)!r} lists {len(ids)} classes, not {CLASSES}")
+    if odd := [wnid for wnid in ids if not re.fullmatch(r"\w+", wnid)]:
+        raise UserError(f"data.root: {str(listed)!r}: {odd[0]!r} is no id.")
     jpegs = partial(glob, root_dir=folder)  # no hidden files; none if the folder is absent
     by_class = [sorted(jpegs(f"train/{wnid}/images/*.JPEG")) for wnid in ids]
     test = sorted(jpegs("val/images/*.JPEG"))
     classes = {wnid: label for label, wnid in enumerate(ids)}
     annotations = folder / "val" / "val_annotations.txt"
     label_of = {}
-    text = content_of(annotations, "data.root", TEXT).decode(errors="replace")
-    for line in text.splitlines():
+    for line in read_limited(annotations, "data.root", TEXT).splitlines():
         name, wnid, *_ = [*line.split("\t"), ""]
         if wnid not in classes:
             raise UserError(f"data.root: {str(annotations)!r} names no class in the line {line!r}")
