@@ -174,18 +174,14 @@ class _Reader:
 
     def _conv(self, layer: nn.Conv2d, kind: str) -> None:
         """Add a convolution, with 2 × 2 pooling or without; padding is a layer of its own."""
-        k, width = layer.kernel_size
-        given: Any = layer.padding
-        _require(given != "same" or k % 2)
-        p, other = (k // 2, k // 2) if given == "same" else (0, 0) if given == "valid" else given
-        _require(k == width and p == other and layer.padding_mode == "zeros" and layer.groups == 1)
-        _require(layer.stride == layer.dilation == (1, 1))
+        k, p = plain_kernel(layer)
+        _require(k)
         _require(layer.weight.is_contiguous(memory_format=torch.channels_last))
         _require(len(self.shape) == 3 and self.shape[0] == layer.in_channels)
-        sides, pool = [side + 2 * int(p) for side in self.shape[1:]], kind != "convolution"
+        sides, pool = [side + 2 * p for side in self.shape[1:]], kind != "convolution"
         _require(min(sides) >= k + pool)  # at least one window
         if p:
-            self._add("padding", (self.shape[0], *sides), k=int(p))
+            self._add("padding", (self.shape[0], *sides), k=p)
         shape = (layer.out_channels, *((side - k + 1) // (1 + pool) for side in sides))
         self._add(kind, shape, out=layer.out_channels, k=k, **self._parameters(layer))
 
@@ -300,6 +296,18 @@ def _leaves(module: nn.Module) -> Iterator[nn.Module]:
         layers = straight_layers(module, KINDS)
         _require(layers)
         yield from layers or ()
+
+
+def plain_kernel(layer: nn.Conv2d) -> tuple[int, int]:
+    """The sides of square kernels and of padding by zeros, without strides and groups; zeros for
+    other convolutions.
+    """
+    (k, width), given = layer.kernel_size, layer.padding
+    plain = k == width and layer.padding_mode == "zeros" and layer.groups == 1
+    plain &= layer.stride == layer.dilation == (1, 1) and (given != "same" or k % 2 == 1)
+    same: dict[Any, Any] = {"same": (k // 2, k // 2), "valid": (0, 0)}
+    p, other = same.get(given, given)
+    return (k, int(p)) if plain and p == other else (0, 0)
 
 
 def _is_halving(module: nn.Module) -> bool:

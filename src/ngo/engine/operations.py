@@ -20,7 +20,7 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from ngo.engine.module_chain import KINDS, READERS, first_layers
+from ngo.engine.module_chain import KINDS, READERS, first_layers, plain_kernel
 from ngo.engine.straight_forward import straight_layers
 from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d
 from ngo.native.layer_chain import lone_chain
@@ -36,7 +36,6 @@ LEAST_IN_CHAIN = 2**19
 LEAST_POSITIONS = 2**12
 
 CHANNELS_LAST = {"memory_format": torch.channels_last}
-PADDINGS = {"same": (1, 1), "valid": (0, 0)}  # of kernels of 3 × 3
 
 Maybe = torch.Tensor | None
 Leaves = Sequence[nn.Module]
@@ -182,11 +181,9 @@ def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
 
 def convolution(layer: nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
     """The output of the layer."""
-    weight, bias, (out, width, *kernel) = layer.weight, layer.bias, layer.weight.shape
-    given: Any = layer.padding
-    p, other = PADDINGS.get(given, given)
-    usual = (layer.stride, layer.dilation, layer.padding_mode) == ((1, 1), (1, 1), "zeros")
-    fit = usual and kernel == [3, 3] and p == other and x.dim() == 4 and x.shape[1] == width
+    weight, bias, (out, width, *sides) = layer.weight, layer.bias, layer.weight.shape
+    k, p = plain_kernel(layer)
+    fit = [k, k] == sides == [3, 3] and x.dim() == 4 and x.shape[1] == width
     if fit and _fit(x, weight, bias) and _channels_last(weight):
         b, _, h, w = x.shape
         sizes = b, width, h, w, out, p
