@@ -261,20 +261,23 @@ HOOKED = itemgetter(*HOOKS)
 
 #: Of a sequence, by the number of layers that are left and the shape of their input: the facts of
 #: the layers, those that a chain takes, their weights, and the chain; None if torch takes a layer.
-#: And by the shape, strides and derivatives of its input None, if torch takes all layers.
-KNOWN: WeakKeyDictionary[nn.Module, dict[Any, Any]] = WeakKeyDictionary()
+KNOWN: WeakKeyDictionary[nn.Module, dict[tuple[int, torch.Size], Any]] = WeakKeyDictionary()
+
+#: The shapes, strides and derivatives of a sequence's inputs for which torch takes all layers.
+TORCHS: WeakKeyDictionary[nn.Module, set[Any]] = WeakKeyDictionary()
 
 
 def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
-    (parts, row), known = ROWS.get(layer, (None, layer)), KNOWN.setdefault(layer, {})
+    (parts, row), torchs = ROWS.get(layer, (None, layer)), TORCHS.setdefault(layer, set())
     given: Any = None
     if type(x) is torch.Tensor:
         given = x.shape, x.stride(), x.requires_grad, x.grad_fn is None, torch.is_grad_enabled()
     others = parts and parts != [*layer.modules()][1:]  # now
-    if others or (given and known.get(given, True) is None):
+    if others or given in torchs:
         return type(layer).forward(layer, x)
-    leaves, known[given], ends = [*row], None, [_with_one_layout(x)]
+    leaves, known, is_torchs = [*row], KNOWN.setdefault(layer, {}), True
+    ends = [_with_one_layout(x)]
     while leaves:
         fit = type(x) is torch.Tensor and _fit(x)
         if found := fit and _found(leaves, x, known):
@@ -282,24 +285,26 @@ def sequence(layer: Any, x: Any) -> Any:
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
             work = Memory(call("ngo_chain_workspace", at, b, result=SIZE))
             how = plain, "chain", (b, *shape), (work, at, b)
-            known[given] = True
+            is_torchs = False
             x = _Taken.apply(*how, x.contiguous(), *weights)
             del leaves[: len(taken)]
         elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
             x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
-            known[given] = True
+            is_torchs = False
         elif type(leaves[0]) is ViewedConv2d and parts and _facts(leaves[0]):
             x = convolution(leaves.pop(0), x)  # no view follows before the end
-            known[given] = True
+            is_torchs = False
         else:
             leaf = leaves.pop(0)
             # It may have a shortcut.
             own = not (type(leaf).__module__.startswith("torch.") or leaf in ROWS)
             if own and _with_one_layout(x):
-                known[given] = True
+                is_torchs = False
             x = leaf(x)
     ends.append(_with_one_layout(x))
-    if known[given] is None:  # this pass is like those after it
+    if is_torchs:  # this pass is like those after it
+        if given:
+            torchs.add(given)
         for end in filter(None, ends):
             end.remove()
     return x.contiguous() if ViewedConv2d in map(type, row) else x
