@@ -10,8 +10,10 @@ from own_modules import quick
 from torch import nn
 from torch.nn import functional as F
 
-from ngo.engine.operations import operations, read
+from ngo.engine.module_chain import KINDS
+from ngo.engine.operations import layers_of, operations
 from ngo.engine.population import bind, fill, named_tensors
+from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.models.layers import ConvPoolReLU2d, Dropout, channels_last
 from ngo.native import build
 
@@ -64,7 +66,7 @@ def in_rows(module):
 def passed(module, x, compiled, penalty):
     """The output, and the gradients of a sum of it, or of its input's gradient's square."""
     x = x.clone().requires_grad_()
-    with operations(*read([module])) if compiled else nullcontext():
+    with operations(layers_of(module)) if compiled else nullcontext():
         y = module(x)
         assert (type(y.grad_fn).__name__ == "_TakenBackward") == compiled
         stream = torch.Generator().manual_seed(0)
@@ -117,7 +119,7 @@ def test_a_convolution_whose_weight_or_bias_is_frozen_has_the_other_gradients(fr
     getattr(module, frozen).requires_grad_(False)
     exact = deepcopy(module).double()
     (exact(x.double()) ** 2).sum().backward()
-    with operations(*read([module])):
+    with operations(layers_of(module)):
         (module(x) ** 2).sum().backward()
     for found, expected in zip(module.parameters(), exact.parameters(), strict=True):
         assert (found.grad is None) == (expected.grad is None)
@@ -133,7 +135,7 @@ def test_other_convolutions_are_torchs(other):
     module = channels_last(nn.Conv2d(32, 32, **{"kernel_size": 3} | other))
     x = torch.randn(2, 32, 9, 8).to(**IMAGES)
     expected = module(x)
-    with operations(*read([module])):
+    with operations(layers_of(module)):
         assert torch.equal(module(x), expected)
 
 
@@ -155,7 +157,7 @@ def test_batch_norm_with_channels_last_sums_as_exactly_as_torch_does_with_channe
     norm = nn.BatchNorm2d(16, **how)
     module = nn.Sequential(norm, *[nn.ReLU()] * relu)
     expected = summed(deepcopy(module).double(), x.double(), g.double())
-    with operations(*read([module])):
+    with operations(layers_of(module)):
         found = summed(module, x, g)
     for a, b in zip(found, expected, strict=True):
         assert (a - b).double().norm() <= 2e-5 * b.double().norm()
@@ -166,7 +168,7 @@ def test_a_relu_with_a_hook_or_a_forward_of_its_own_stays_by_itself():
     module, seen = nn.Sequential(norm, relu), []
 
     def steps():
-        with operations(*read([module])):
+        with operations(layers_of(module)):
             y = module(x)
         assert torch.allclose(y, relu(norm(x)), atol=1e-5)
         return type(y.grad_fn).__name__
@@ -198,7 +200,7 @@ def test_gradients_of_images_have_their_layout():
     x = torch.randn(2, 4, 6, 6, requires_grad=True)
     module = nn.Sequential(nn.Tanh(), Shortcut(), nn.Tanh())
     for given, compiled in (x, True), (x.to(**IMAGES), True), (x.to(**IMAGES), False):
-        with operations(*read([module])) if compiled else nullcontext():
+        with operations(layers_of(module)) if compiled else nullcontext():
             module(given).sum().backward()
         last = module[1].grad.is_contiguous(**IMAGES)
         assert last == (compiled and given is not x)
@@ -208,7 +210,7 @@ def test_passes_without_gradients_leave_those_with_them_as_they_were():
     module, x = nn.Sequential(Shortcut(), nn.Identity()), torch.randn(2, 4, 6, 6).to(**IMAGES)
     x.requires_grad_()
     for _ in range(2):
-        with operations(*read([module])):
+        with operations(layers_of(module)):
             module(x * 1).sum().backward()
             with torch.no_grad():
                 module(x * 1)
@@ -223,7 +225,7 @@ def test_the_first_pass_of_a_sequence_is_like_those_after_it():
     x, g = (torch.randn(8, 24, 16, 16, generator=stream) for _ in range(2))
     x = x.to(**IMAGES).requires_grad_()
     for _ in range(3):
-        with operations(*read([module])):
+        with operations(layers_of(module)):
             total = (module(x * 1) * g).sum()  # whose gradient has its channels first
         seen.append(torch.autograd.grad(total, [x, *module.parameters()]))
     for first, *others in zip(*seen, strict=True):
@@ -253,7 +255,7 @@ class Ended(nn.Module):
 def test_a_gradient_may_end_in_a_sequence_of_images():
     module = nn.Sequential(nn.Tanh(), Ended())
     x = torch.randn(2, 4, 6, 6).to(**IMAGES).requires_grad_()
-    with operations(*read([module])):
+    with operations(layers_of(module)):
         module(x).sum().backward()
     assert x.grad is None or not x.grad.any()
 
@@ -263,7 +265,7 @@ def test_hooks_of_saved_tensors_may_copy(small):
     module = in_rows(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4)))
     x, found = torch.rand(3, 6), []
     for compiled in True, False:
-        with operations(*read([module])) if compiled else nullcontext():
+        with operations(layers_of(module)) if compiled else nullcontext():
             with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda x: x):
                 y = module(x)
             found.append(torch.autograd.grad(y.square().sum(), [*module.parameters()]))
@@ -276,28 +278,28 @@ def test_many_gradients_may_be_taken_at_once(small):
     module = in_rows(nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4)))
     x, found = torch.rand(3, 6), []
     for compiled in True, False:
-        with operations(*read([module])) if compiled else nullcontext():
+        with operations(layers_of(module)) if compiled else nullcontext():
             found.append(torch.autograd.functional.jacobian(module, x, vectorize=True))
     assert torch.allclose(*found, atol=1e-5)
 
 
 def test_an_input_may_be_given_by_its_name():
     module, x = nn.Sequential(nn.Linear(784, 512)), torch.rand(32, 784)
-    with operations(*read([module])):
+    with operations(layers_of(module)):
         assert torch.equal(module(input=x), module(x))
         assert torch.equal(module[0](input=x), module(x))
 
 
 def test_other_layers_types_and_transforms_are_torchs():
     layer, x = nn.Linear(784, 512), torch.rand(32, 784)
-    with operations(*read([layer])):
+    with operations(layers_of(layer)):
         assert torch.equal(layer(x[:2]), nn.functional.linear(x[:2], layer.weight, layer.bias))
         with torch.autocast("cpu", torch.bfloat16):
             assert layer(x).dtype == torch.bfloat16
         rows = torch.func.vmap(layer)(x.view(2, 16, 784))
         assert torch.allclose(rows.view(32, 512), layer(x), atol=1e-5)
     own = type("Own", (nn.Linear,), {})(784, 512)
-    with operations(*read([own])):
+    with operations(layers_of(own)):
         assert "forward" not in vars(own)
 
 
@@ -367,7 +369,7 @@ def test_sequences_in_modules_are_those_of_float64(part, small):
             given = x.to(kind, copy=True).requires_grad_()
             for _ in range(2):  # the second time from what is known
                 each.zero_grad()
-                with operations(*read([each])) if compiled else nullcontext():
+                with operations(layers_of(each)) if compiled else nullcontext():
                     y = each(given)
                     y.square().sum().backward()
                 chained += "_TakenBackward" in names(y.grad_fn)
@@ -407,7 +409,7 @@ def test_a_chain_is_read_again_where_its_layers_change(small):
         change()
         given = x.to(module[0].weight.dtype)
         expected = module(given)
-        with operations(*read([deep])):
+        with operations(layers_of(deep)):
             assert torch.allclose(module(given), expected, atol=1e-5)
 
 
@@ -425,7 +427,8 @@ class Row(nn.Module):
 
 def test_modules_that_call_layers_in_a_row_are_sequences(small):
     row, x = in_rows(Row()), torch.rand(3, 6, requires_grad=True)
-    _, layers = read([Row(), row])
+    with_rows(row, calls_of(Row(), (6,), KINDS), None)
+    layers = layers_of(row)
     changes = {
         "nothing": lambda: None,
         "a hook": lambda: row.register_forward_hook(lambda row, given, y: 2 * y),

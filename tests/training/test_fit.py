@@ -172,6 +172,38 @@ def test_equal_arguments_give_equal_results_with_draws_of_each_workers_stream():
     assert torch.allclose(runs[0].models[2][4].weight, runs[2].models[2][4].weight, atol=1e-5)
 
 
+class Dropping(nn.Module):
+    """Its forward pass drops by a function, or by a layer."""
+
+    def __init__(self, by_layer):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 3), linear()
+        if by_layer:
+            self.drop = nn.Dropout(0.3)
+
+    def forward(self, x):
+        return self.last(F.dropout(self.first(x).relu(), 0.3, training=self.training))
+
+
+class ByLayer(Dropping):
+    def forward(self, x):
+        return self.last(self.drop(self.first(x).relu()))
+
+
+@pytest.mark.parametrize("backend", ["auto", "loop", "vmap"])
+def test_functions_of_dropout_in_training_draw_as_layers_do(backend):
+    torch.manual_seed(0)
+    module, other = Dropping(False), ByLayer(True)
+    other.load_state_dict(module.state_dict())
+    run, same = quick(module, backend=backend), quick(other, backend=backend)
+    assert [*map(type, run.models)] == [Dropping] * len(run.models)
+    assert run.metrics["train_loss"].equals(same.metrics["train_loss"])
+    for one, two in zip(run.models, same.models, strict=True):
+        assert torch.equal(row(one), row(two))
+    plain = quick(nn.Sequential(module.first, nn.ReLU(), module.last), backend=backend)
+    assert not run.metrics["train_loss"].equals(plain.metrics["train_loss"])
+
+
 def test_fits_in_threads_are_what_they_are_alone_and_nothing_global_changes():
     def module():
         first = nn.Linear(3, 8)

@@ -234,7 +234,8 @@ def _by_worker(workers: Workers, spread: Map) -> Gradients:
     if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
         from ngo.engine import operations  # torch's modules
 
-        compiled, read = operations.operations, cache(partial(operations.read, modules))
+        compiled = operations.operations
+        read = cache(lambda: [*map(operations.layers_of, modules)])
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         inputs, targets = batches.all()

@@ -12,8 +12,7 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.engine.straight_forward import straight_layers
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw, unchanged
+from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw, row_of, unchanged
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
@@ -133,7 +132,7 @@ class _Reader:
         _require(total and not self._starts and not self._buffers)
 
     def _read(self, module: nn.Module) -> None:
-        found: Iterator[Any] = _leaves(module)
+        found: Iterator[Any] = leaves_of(module)
         leaves = [leaf for leaf in found if type(leaf) not in NOTHING or vars(leaf).get("p")]
         while leaves:
             _require(not self.normalised)
@@ -285,17 +284,15 @@ NOTHING = nn.Identity, nn.Dropout, nn.Dropout2d
 KINDS = {nn.Conv2d, ViewedConv2d, ConvPoolReLU2d, *NOTHING, *READERS}
 
 
-def _leaves(module: nn.Module) -> Iterator[nn.Module]:
-    """The layers of nested sequences, and of modules that call them in a row, in order."""
-    if type(module) is nn.Sequential:
-        for layer in module:
-            yield from _leaves(layer)
-    elif type(module) in KINDS:
-        yield module
+def leaves_of(module: nn.Module) -> Iterator[nn.Module]:
+    """The layers of nested sequences and rows, in order; other modules as they are."""
+    row = row_of(module)
+    layers: Any = row.layers if row else module
+    if row or type(module) is nn.Sequential:
+        for layer in layers:
+            yield from leaves_of(layer)
     else:
-        layers = straight_layers(module, KINDS)
-        _require(layers)
-        yield from layers or ()
+        yield module
 
 
 def plain_kernel(layer: nn.Conv2d) -> tuple[int, int]:

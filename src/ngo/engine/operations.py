@@ -20,9 +20,8 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from ngo.engine.module_chain import KINDS, READERS, first_layers, plain_kernel
-from ngo.engine.straight_forward import straight_layers
-from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d
+from ngo.engine.module_chain import READERS, first_layers, plain_kernel
+from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d, row_of
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 
@@ -58,28 +57,10 @@ def operations(layers: Taken) -> Iterator[None]:
             del attributes["forward"]
 
 
-#: Of modules of other types, their parts, and the layers among them that they call in a row.
-ROWS: WeakKeyDictionary[nn.Module, tuple[Leaves, Leaves]] = WeakKeyDictionary()
-
-
-def read(modules: Sequence[nn.Module]) -> list[Taken]:
-    """What compiled code takes of each of some like modules, for ``operations``.
-
-    No module may be called meanwhile: ``torch.fx`` changes the calls of all.
-    """
-    parts = [[*module.modules()] for module in modules]
-    first = parts[0]
-    for at, layer in enumerate(first):
-        kind = type(layer)
-        if kind in KINDS or kind.__module__.startswith("torch."):
-            continue
-        if leaves := straight_layers(layer, KINDS):
-            places = [first.index(leaf) if leaf in first else leaf for leaf in leaves]
-            for own in parts:
-                row = [own[x] if isinstance(x, int) else x for x in places]
-                ROWS[own[at]] = [*own[at].modules()][1:], row
-    takes = [[(x, sequence if x in ROWS else TAKEN.get(type(x))) for x in own] for own in parts]
-    return [[(x, _Take(take, x)) for x, take in own if take] for own in takes]
+def layers_of(module: nn.Module) -> Taken:
+    """What compiled code takes of the module, for ``operations``."""
+    takes = [(x, sequence if row_of(x) else TAKEN.get(type(x))) for x in module.modules()]
+    return [(x, _Take(take, x)) for x, take in takes if take]
 
 
 class _Take(partial[Any]):
@@ -269,11 +250,12 @@ TORCHS: WeakKeyDictionary[nn.Module, set[Any]] = WeakKeyDictionary()
 
 def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
-    (parts, row), torchs = ROWS.get(layer, (None, layer)), TORCHS.setdefault(layer, set())
+    known_row, torchs = row_of(layer), TORCHS.setdefault(layer, set())
+    of_sample, row, parts = known_row or (None, layer, None)
     given: Any = None
     if type(x) is torch.Tensor:
         given = x.shape, x.stride(), x.requires_grad, x.grad_fn is None, torch.is_grad_enabled()
-    others = parts and parts != [*layer.modules()][1:]  # now
+    others = parts and not (given and given[0][1:] == of_sample and parts == [*layer.modules()][1:])
     if others or given in torchs:
         return type(layer).forward(layer, x)
     leaves, known, is_torchs = [*row], KNOWN.setdefault(layer, {}), True
@@ -297,7 +279,7 @@ def sequence(layer: Any, x: Any) -> Any:
         else:
             leaf = leaves.pop(0)
             # It may have a shortcut.
-            own = not (type(leaf).__module__.startswith("torch.") or leaf in ROWS)
+            own = not (type(leaf).__module__.startswith("torch.") or row_of(leaf))
             if own and _with_one_layout(x):
                 is_torchs = False
             x = leaf(x)

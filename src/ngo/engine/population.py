@@ -23,8 +23,8 @@ from torch.func import vmap
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.backends import Batches, Named, Scores, tf32
-from ngo.engine.module_chain import KINDS, find_chain
-from ngo.engine.straight_forward import straight_layers
+from ngo.engine.module_chain import KINDS, find_chain, leaves_of
+from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.consensus_dynamics import weighed_mean
 from ngo.models.layers import RandomLayer, ViewedConv2d, called, channels_last, owned, replayed
 from ngo.models.model import Model
@@ -150,7 +150,7 @@ def laid_out(module: nn.Module, on_cpu: bool, contiguous: bool) -> nn.Module:
     chain, which has its own.
     """
     if contiguous:
-        if not on_cpu or straight_layers(module, KINDS) is None:
+        if not on_cpu or any(type(x) not in KINDS for x in leaves_of(module)):
             return module
         for layer in module.modules():
             if type(layer) is nn.Conv2d:
@@ -223,7 +223,7 @@ class Population:
         numbers = range(n) if workers is None else workers
         self.generators = [torch_stream(seed, "dropout", i, device) for i in numbers]
 
-        contiguous: list[bool] = []
+        known: list[Any] = []  # of the first module: the layout, and its rows of layers
 
         def build(generator: torch.Generator, stream: int | None = None) -> nn.Module:
             # Modules draw their initial parameters from torch's global stream: it is seeded here.
@@ -232,9 +232,15 @@ class Population:
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
                 on_cpu = torch.device(device).type == "cpu"
                 made = entry.build(generator)
-                if not contiguous:  # yet known
-                    contiguous.append(entry.contiguous or views_fail(made, entry.input_shape))
-                return laid_out(made, on_cpu, contiguous[0]).to(device).train()
+                if not known:
+                    known.append(entry.contiguous or views_fail(made, entry.input_shape))
+                    kinds = {type(x) for x in made.modules()} - KINDS
+                    others = any(not kind.__module__.startswith("torch.") for kind in kinds)
+                    known.append(calls_of(made, entry.input_shape, KINDS) if others else {})
+                contiguous, calls = known
+                if calls:
+                    with_rows(made, calls, generator if entry.brought else None)
+                return laid_out(made, on_cpu, contiguous).to(device).train()
 
         self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
         self._named = named_tensors(self._consensus)

@@ -1,22 +1,28 @@
-"""The layers of modules whose own forward passes call them one after another."""
+"""The layers of modules whose own forward passes call them one after another.
+
+A forward pass is run on zeros, in training and in evaluation and with two numbers of samples, and
+what it calls is recorded. It is such a row of layers if that is always the same, and if its code
+names only layers, torch's functions and shapes, and sets no attribute: so it can't depend on what
+it keeps, or on numbers.
+"""
 
 from __future__ import annotations
 
 import dis
-import operator
-from collections.abc import Collection, Iterable
+import inspect
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from functools import partial
 from types import CodeType, ModuleType
 from typing import Any
 
 import torch
-from torch import fx, nn
+from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
-from ngo.models.layers import unchanged
-
-
-def _flatten(start_dim: int = 0, end_dim: int = -1) -> nn.Module:
-    return nn.Flatten(start_dim, end_dim)
+from ngo.models.layers import Dropout, Row, unchanged
 
 
 def _log_softmax(dim: int, _stacklevel: int = 3, dtype: None = None) -> nn.Module:
@@ -27,9 +33,9 @@ def _log_softmax(dim: int, _stacklevel: int = 3, dtype: None = None) -> nn.Modul
 CALLS: dict[Any, Any] = {
     call: layer
     for layer, *calls in (
-        (nn.ReLU, F.relu, torch.relu, "relu"),
-        (nn.Tanh, torch.tanh, "tanh"),
-        (nn.Sigmoid, torch.sigmoid, "sigmoid"),
+        (nn.ReLU, F.relu, torch.relu, Tensor.relu),
+        (nn.Tanh, torch.tanh, Tensor.tanh),
+        (nn.Sigmoid, torch.sigmoid, Tensor.sigmoid),
         (nn.LeakyReLU, F.leaky_relu),
         (nn.ELU, F.elu),
         (nn.ReLU6, F.relu6),
@@ -38,107 +44,247 @@ CALLS: dict[Any, Any] = {
         (nn.MaxPool2d, F.max_pool2d, torch.max_pool2d),
         (nn.AvgPool2d, F.avg_pool2d),
         (nn.AdaptiveAvgPool2d, F.adaptive_avg_pool2d),
-        (_flatten, torch.flatten, "flatten"),
-        (_log_softmax, F.log_softmax, torch.log_softmax, "log_softmax"),
+        (_log_softmax, F.log_softmax, torch.log_softmax, Tensor.log_softmax),
     )
     for call in calls
 }
-VIEWS = ("view", "reshape", torch.reshape)
+#: Calls that may keep the order of each sample's numbers.
+VIEWS = {
+    *(Tensor.view, Tensor.reshape, torch.reshape, Tensor.flatten, torch.flatten),
+    *(Tensor.squeeze, torch.squeeze, Tensor.unsqueeze, torch.unsqueeze, Tensor.contiguous),
+}
+#: Calls of dropout, and whether they drop channels.
+DROPOUTS = {F.dropout: False, F.dropout2d: True}
+
+#: Calls that return shapes, and numbers of dimensions.
+_OF_TENSOR: Any = Tensor
+SHAPES = {Tensor.size, _OF_TENSOR.shape.__get__}
+DIMENSIONS = {Tensor.dim, _OF_TENSOR.ndim.__get__}
 
 #: What such a forward pass may name, beside layers, torch's modules and functions.
 BUILTINS = {"enumerate", "len", "range"}
-ATTRIBUTES = {"nn", "functional", "view", "reshape", "size", "shape", "max_pool2d"}
-ATTRIBUTES |= {call if isinstance(call, str) else call.__name__ for call in CALLS}
+ATTRIBUTES = {"nn", "functional", "size", "shape", "dim", "ndim", "training"}
+ATTRIBUTES |= {call.__name__ for call in (*CALLS, *VIEWS, *DROPOUTS)}
+
+#: What forward passes call, in order: the names of layers of the module, functions with their other
+#: arguments, and shapes, into which a sample's numbers are viewed.
+Calls = list[tuple[Any, ...]]
 
 
-def straight_layers(module: nn.Module, known: Collection[type]) -> list[nn.Module] | None:
-    """The layers that the module's forward pass calls, of ``known`` types; None if it is another.
+def with_rows(
+    root: nn.Module,
+    calls: Mapping[str, tuple[Sequence[int], Calls]],
+    generator: torch.Generator | None,
+) -> None:
+    """Let parts of the module with these ``calls``, by name, know their layers.
 
-    Such a forward pass is the same at each call: its code names only layers, torch's functions and
-    shapes, and sets no attribute. So it can't depend on ``training``, or on what it keeps.
+    Functions of dropout become layers that draw from the generator; without it, they make no rows.
     """
+    for name, (shape, of_part) in calls.items():
+        part, drops = root.get_submodule(name), any(call[0] in DROPOUTS for call in of_part)
+        if not drops or generator:
+            kind, layers = type(part), list(_layers(part, of_part, generator))
+            if drops:
+                part.__class__ = type(kind.__name__, (kind,), {"forward": _forward})
+            vars(part)["row_of_layers"] = Row(shape, layers, [*part.modules()][1:])
+
+
+def _layers(part: nn.Module, calls: Calls, generator: Any) -> Iterator[nn.Module]:
+    for number, (call, *more) in enumerate(calls):
+        if isinstance(call, str):
+            yield part.get_submodule(call)
+        elif call in DROPOUTS:
+            layer = Dropout(generator, *more, channels=DROPOUTS[call])
+            part.add_module(f"dropout_call_{number}", layer.train(part.training))
+            yield layer
+        elif call in VIEWS:
+            yield nn.Flatten()
+            if len(more) > 1:
+                yield nn.Unflatten(1, more)
+        else:
+            arguments, options = more
+            yield CALLS[call](*arguments, **options)
+
+
+def _forward(self: Any, x: Tensor) -> Tensor:
+    """The forward pass of a row of layers."""
+    if x.shape[1:] != self.row_of_layers.shape:
+        return super(type(self), self).forward(x)
+    for layer in self.row_of_layers.layers:
+        x = layer(x)
+    return x
+
+
+def calls_of(
+    root: nn.Module, input_shape: Sequence[int], known: Collection[type]
+) -> dict[str, tuple[Sequence[int], Calls]]:
+    """The calls of parts of the module that are rows of layers of ``known`` types, by name.
+
+    No part of a row has a row of its own. A copy of the module is called; it may draw from global
+    random streams.
+    """
+    found: dict[str, tuple[Sequence[int], Calls]] = {}
+    parts = {x: part for x, part in root.named_modules() if _is_constant(part, known)}
+    copied, passed = deepcopy(root) if parts else root, {nn.Sequential, *map(type, parts.values())}
+    shapes = {"": torch.Size(input_shape)}
+    for name in parts:
+        if any(name.startswith(outer and f"{outer}.") for outer in found):
+            continue
+        if name and len(shapes) == 1:
+            shapes |= _input_shapes(copied, input_shape, parts)
+        part = copied.get_submodule(name)
+        with suppress(Exception):  # by the user's code
+            calls, others = (
+                _recorded(part, torch.zeros(b, *shapes[name]), training, known, passed)
+                for b, training in ((2, True), (3, False))
+            )
+            if calls == others and list(_layers(part, calls, None)):
+                found[name] = shapes[name], calls
+    return found
+
+
+def _input_shapes(
+    root: nn.Module, input_shape: Sequence[int], names: Collection[str]
+) -> dict[str, torch.Size]:
+    """The shapes of a sample of parts' inputs, where they have one, of floats."""
+    found: dict[str, Any] = {}
+
+    def keep(name: str, part: nn.Module, inputs: Sequence[Any]) -> None:
+        (x,) = inputs or (None,)
+        shape = x.shape[1:] if isinstance(x, Tensor) and x.dtype == torch.float32 else None
+        found[name] = shape if found.get(name, shape) == shape else None
+
+    handles = [root.get_submodule(x).register_forward_pre_hook(partial(keep, x)) for x in names]
+    for dtype in (torch.float32, torch.int64):
+        with suppress(Exception), torch.no_grad():
+            root.eval()(torch.zeros(2, *input_shape, dtype=dtype))
+            break
+    for handle in handles:
+        handle.remove()
+    return {name: shape for name, shape in found.items() if shape is not None and name}
+
+
+def _recorded(
+    part: nn.Module, x: Tensor, training: bool, known: Collection[type], passed: Collection[type]
+) -> Calls:
+    """The calls of a forward pass; a ValueError if it is no row of layers of ``known`` types.
+
+    Modules of ``passed`` types may call others.
+    """
+    recorder = _Recorder(x, training)
+    for name, layer in part.named_modules():
+        if type(layer) in known:
+            vars(layer)["forward"] = partial(recorder.layer, name, layer)
+        elif type(layer) not in passed:
+            vars(layer)["forward"] = recorder.other
     try:
-        if not all(map(unchanged, module.modules())):
-            return None
-        tracer = _Tracer(known)
-        tracer.is_leaf_module(module, "")
-        return list(_layers(module, tracer.trace(module).nodes))
-    except Exception:  # by the user's code, whose inputs are no tensors here
-        return None
+        with torch.no_grad(), recorder:
+            if part.train(training)(x) is not recorder.last:
+                raise ValueError
+    finally:
+        for layer in part.modules():
+            vars(layer).pop("forward", None)
+    return recorder.calls
 
 
-class _Tracer(fx.Tracer):
-    """Raises a TypeError at a module whose forward pass may be another at each call."""
+class _Recorder(TorchFunctionMode):
+    """Records calls that each take the output of the one before; a ValueError at others."""
 
-    def __init__(self, known: Collection[type]) -> None:
+    def __init__(self, x: Tensor, training: bool) -> None:
         super().__init__()
-        self._known = known
+        self.calls: Calls = []
+        self.last, self._training, self._inside = x, training, False
 
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        known = type(m) in self._known
-        if not (known or type(m) is nn.Sequential or _is_constant(m)):
-            raise TypeError(type(m))
-        return known
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        (x, *more), options = args, kwargs or {}
+        output = func(*args, **options)
+        if self._inside or func in DIMENSIONS:
+            return output
+        if func in SHAPES:
+            shape = torch.Size([_Samples(len(x)), *x.shape[1:]])
+            return shape[more[0]] if isinstance(output, int) else shape
+        if func in DROPOUTS:
+            drops = options["training"] is self._training and not options["inplace"]
+            if not (drops and 0 < options["p"] < 1):
+                raise ValueError(func)
+            self._add(x, output, func, options["p"])
+        elif func in VIEWS:
+            if len(output) != len(x) or output.numel() != x.numel() or output.dim() < 2:
+                raise ValueError(func)
+            self._add(x, output, func, *output.shape[1:])
+        elif func in CALLS:
+            self._add(x, output, func, more, options)
+        else:
+            raise ValueError(func)
+        return output
+
+    def _add(self, x: Tensor, output: Tensor, call: Any, *more: Any) -> None:
+        if x is not self.last:
+            raise ValueError(call)
+        self.calls.append((call, *more))
+        self.last = output
+
+    def layer(self, name: str, layer: nn.Module, x: Tensor) -> Tensor:
+        """The forward pass of a layer of the module."""
+        self._inside = True
+        output = type(layer).forward(layer, x)
+        self._inside = False
+        self._add(x, output, name)
+        return output
+
+    def other(self, *_: Any, **__: Any) -> Any:
+        """That of a module that is no such layer."""
+        raise ValueError
 
 
-def _is_constant(module: nn.Module) -> bool:
-    """Whether the forward pass is the same at each call."""
-    kind = type(module)
-    code, outside = kind.forward.__code__, kind.forward.__globals__
+class _Samples(int):
+    """The number of samples, which shapes may have, and which decides nothing."""
+
+    def _decides(self, *_: Any) -> Any:
+        raise ValueError
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _decides
+    __hash__ = int.__hash__
+
+
+def _is_constant(module: nn.Module, known: Collection[type]) -> bool:
+    """Whether a module of another type has a forward pass of one input that is the same at each
+    call, but for its shape and ``training``.
+    """
+    kinds = {kind for each in module.modules() for kind in type(each).__mro__[:-1]}
+    kinds = {kind for kind in kinds if kind.__module__.split(".")[0] != "torch"}
+    forward, attributes = type(module).forward, [x for kind in kinds for x in vars(kind).items()]
+    if type(module) not in kinds - {*known} or not all(map(unchanged, module.modules())):
+        return False
+    plain = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     names = {part for name, _ in module.named_modules() for part in name.split(".")} | ATTRIBUTES
     values = [(name, x) for each in module.modules() for name, x in vars(each).items()]
     names |= {name for name, x in values if _is_known(x)}
-    names -= {name for name, x in values if not _is_known(x)}  # these are no layers, nor methods
-    names -= {name for each in module.modules() for name in dir(type(each))}
-
-    def fits(step: dis.Instruction) -> bool:
-        name = step.argval
-        if step.opname != "LOAD_GLOBAL":
-            return name in names and step.opname in ("LOAD_ATTR", "LOAD_METHOD")
-        given = outside.get(name)
-        of_torch = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
-        return of_torch or _is_known(given) or (name in BUILTINS and name not in outside)
-
-    return (
-        not code.co_freevars
-        and not any(isinstance(constant, CodeType) for constant in code.co_consts)
-        and all(fits(step) for step in dis.get_instructions(code) if step.opcode in dis.hasname)
-    )
+    names -= {name for name, x in values if not _is_known(x)} - {"training"}  # these are no layers
+    checked, left = [], [forward]
+    while left:
+        function = left.pop()
+        code, outside = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+        if code is None or code.co_freevars or any(isinstance(x, CodeType) for x in code.co_consts):
+            return False
+        checked.append(function)
+        for step in (x for x in dis.get_instructions(code) if x.opcode in dis.hasname):
+            name, given = step.argval, outside.get(step.argval)
+            methods = [x for attribute, x in attributes if attribute == name]
+            if step.opname == "LOAD_GLOBAL":
+                of_torch = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
+                fits = of_torch or _is_known(given) or (name in BUILTINS and name not in outside)
+            else:
+                loads = step.opname in ("LOAD_ATTR", "LOAD_METHOD")
+                fits = loads and (bool(methods) or name in names)
+                left += [method for method in methods if method not in checked]
+            if not fits:
+                return False
+    return [x.kind for x in inspect.signature(forward).parameters.values()] == plain
 
 
 def _is_known(value: Any) -> bool:
     """Whether this is a function of torch that stands for a layer."""
-    return callable(value) and value in CALLS
-
-
-def _layers(module: nn.Module, nodes: Iterable[Any]) -> Iterable[nn.Module]:
-    """The layers of a graph, of which each takes the output of the one before; or a ValueError."""
-    last, *between, output = nodes
-    batch: set[Any] = {-1}  # what stands for the number of samples
-    shapes = set()
-    for node in between:
-        (x, *more), options, target = node.args, node.kwargs, node.target
-        if not options and (
-            (target == "size" and not more) or (target is getattr and more == ["shape"])
-        ):
-            shapes.add(node)
-            continue
-        if more == [0] and (target == "size" or (target is operator.getitem and x in shapes)):
-            batch.add(node)
-            continue
-        if x is not last or (node.op == "call_module" and (more or options)):
-            raise ValueError(node)
-        last = node
-        if target in VIEWS:
-            samples, *sizes = more[0] if isinstance(more[0], tuple | list) else more
-            if samples not in batch:
-                raise ValueError(node)
-            yield nn.Flatten()
-            if sizes != [-1]:
-                yield nn.Unflatten(1, sizes)
-        elif node.op == "call_module":
-            yield module.get_submodule(target)
-        else:
-            yield CALLS[target](*more, **options)
-    if output.args != (last,):
-        raise ValueError(output)
+    return callable(value) and any(value in calls for calls in (CALLS, VIEWS, DROPOUTS))

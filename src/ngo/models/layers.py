@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -259,6 +259,19 @@ def unchanged(layer: nn.Module) -> bool:
     decides = any(name in vars(kind) for kind in kinds[:-1] for name in DECIDING)
     hooks = any(getattr(layer, name) for name in HOOKS)
     return not (decides or hooks or "forward" in vars(layer))
+
+
+class Row(NamedTuple):
+    """Layers that a forward pass calls one after another."""
+
+    shape: Sequence[int]  # of a sample of the input
+    layers: list[nn.Module]
+    parts: list[nn.Module]  # of the module
+
+
+def row_of(module: nn.Module) -> Row | None:
+    """The row of layers that the module was found to be."""
+    return vars(module).get("row_of_layers")
 
 
 def hooked(root: nn.Module) -> list[str]:

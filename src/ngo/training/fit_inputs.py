@@ -27,9 +27,9 @@ from ngo.data.dataset import Dataset, Source
 from ngo.data.description import MOST_CLASSES
 from ngo.data.partition import Rule, checked_parts, parts_digest, sorted_parts
 from ngo.engine.backends import Named
-from ngo.engine.module_chain import KINDS
+from ngo.engine.module_chain import KINDS, leaves_of
 from ngo.engine.population import tensors
-from ngo.engine.straight_forward import straight_layers
+from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
@@ -68,7 +68,7 @@ def inputs_of(
         test, sizes = _joined("test", test)
     data, source = dataset_of(pair, test, device, any_targets=loss is not None)
     copied = template(module, fields["seed"])
-    if is_plain(loss, nn.functional.nll_loss, nn.NLLLoss) and _ends_in_log_softmax(copied):
+    if is_plain(loss, nn.functional.nll_loss, nn.NLLLoss) and _ends_in_log_softmax(copied, data):
         loss = nn.functional.cross_entropy  # of log-probabilities, it is the same
     name, task = task_of(data, loss, score)
     model = model_of(copied, data, name)
@@ -124,8 +124,12 @@ def is_plain(loss: Any, function: Loss, kind: type[nn.Module]) -> bool:
     return alike and getattr(loss, "weight", None) is None and loss.reduction != "sum"
 
 
-def _ends_in_log_softmax(module: nn.Module) -> bool:
-    last = [None, *(straight_layers(module, KINDS) or ())][-1]
+def _ends_in_log_softmax(module: nn.Module, data: Dataset) -> bool:
+    copied = deepcopy(module)
+    with restored_streams():
+        calls = calls_of(copied, data.train_inputs.shape[1:], KINDS)
+    with_rows(copied, calls, torch.Generator())
+    last = [None, *leaves_of(copied)][-1]
     return isinstance(last, nn.LogSoftmax) and last.dim in (1, -1)
 
 
