@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from threading import Lock
 
 import pytest
 import torch
@@ -490,6 +491,28 @@ def test_modules_that_decide_elsewhere_what_they_call_are_no_chains(kind):
     assert Population(Model(Deciding, (6,), "classification"), 2, seed=0).chain is not None
     assert Population(Model(kind, (6,), "classification"), 2, seed=0).chain is None
     assert not calls_of(kind(torch.Generator()), (6,), KINDS)
+
+
+class Keeps(nn.Module):
+    def __init__(self, kept):
+        super().__init__()
+        self.last, self.kept = nn.Linear(6, 6), kept
+
+    def forward(self, x):
+        return F.relu(self.last(x))
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __call__(self):
+        return None
+
+
+def test_modules_that_keep_what_cant_be_copied_or_hashed_have_no_rows():
+    assert calls_of(Keeps([1.5]), (6,), KINDS)
+    assert not calls_of(Keeps(Lock()), (6,), KINDS)
+    assert not calls_of(Keeps(Unhashable()), (6,), KINDS)
 
 
 OTHERS = {

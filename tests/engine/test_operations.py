@@ -428,7 +428,10 @@ class Row(nn.Module):
 def test_modules_that_call_layers_in_a_row_are_sequences(small):
     row, x = in_rows(Row()), torch.rand(3, 6, requires_grad=True)
     with_rows(row, calls_of(Row(), (6,), KINDS), None)
-    layers = layers_of(row)
+    layers, other = layers_of(row), torch.rand(2, 3, 6)
+    with operations(layers):
+        y = row(other)  # of another shape than when its calls were recorded
+    assert torch.allclose(y, row(other))
     changes = {
         "nothing": lambda: None,
         "a hook": lambda: row.register_forward_hook(lambda row, given, y: 2 * y),

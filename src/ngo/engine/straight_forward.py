@@ -124,9 +124,13 @@ def calls_of(
     random streams.
     """
     found: dict[str, tuple[Sequence[int], Calls]] = {}
-    parts = {x: part for x, part in root.named_modules() if _is_constant(part, known)}
-    copied, passed = deepcopy(root) if parts else root, {nn.Sequential, *map(type, parts.values())}
+    try:
+        parts = {x: part for x, part in root.named_modules() if _is_constant(part, known)}
+        copied = deepcopy(root) if parts else root
+    except Exception:  # of attributes that can't be hashed or copied
+        return found
     shapes = {"": torch.Size(input_shape)}
+    passed = {nn.Sequential, *map(type, parts.values())}
     for name in parts:
         if any(name.startswith(outer and f"{outer}.") for outer in found):
             continue
