@@ -150,10 +150,12 @@ def _fit(*tensors: Maybe) -> bool:
 
 def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     """The output of the layer."""
-    weight, bias, (out, width) = layer.weight, layer.bias, layer.weight.shape
-    b = x.numel() // width
+    weight, bias = layer.weight, layer.bias
+    if x.numel() * weight.shape[0] < LEAST_PRODUCTS:
+        return F.linear(x, weight, bias)
+    (out, width), b = weight.shape, x.numel() // weight.shape[1]
     right = weight.requires_grad and weight.is_contiguous() and x.shape[-1] == width <= MOST_INPUTS
-    if b * out * width < LEAST_PRODUCTS or not right or not _fit(x, weight, bias):
+    if not (right and _fit(x, weight, bias)):
         return F.linear(x, weight, bias)
     sizes = torch.empty((width + out) * min(b, 64)), b, width, out
     shape = *x.shape[:-1], out
