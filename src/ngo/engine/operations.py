@@ -29,7 +29,7 @@ from ngo.native.threads import SIZE, call
 LEAST_PRODUCTS, MOST_INPUTS = 2**21, 2**11
 
 #: The same of the linear layers of a chain for a batch.
-LEAST_IN_CHAIN = 2**19
+LEAST_IN_CHAIN = 2**20
 
 #: The least positions of images for batch normalization: torch's is faster with fewer, and exact.
 LEAST_POSITIONS = 2**12
