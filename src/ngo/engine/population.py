@@ -158,17 +158,12 @@ def laid_out(module: nn.Module, on_cpu: bool, contiguous: bool) -> nn.Module:
     return channels_last(module)
 
 
-def views_fail(module: nn.Module, shape: Sequence[int]) -> bool:
-    """Whether the code of the module has views, and they fail where channels are last.
-
-    Where it takes no images of zeros of this ``shape``, they are taken to fail.
+def fails_with_channels_last(module: nn.Module, shape: Sequence[int]) -> bool:
+    """Whether the module, by its views for example, fails on images of zeros of this ``shape``
+    where its convolutions have their channels last.
     """
-    kinds = {kind for layer in module.modules() for kind in type(layer).__mro__}
-    codes = [getattr(each, "__code__", None) for kind in kinds for each in vars(kind).values()]
-    if not any("view" in code.co_names for code in codes if code):
-        return False
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with torch.no_grad():
             for training in True, False:
                 channels_last(deepcopy(module)).train(training)(torch.zeros(2, *shape))
     except Exception:
@@ -233,10 +228,13 @@ class Population:
                 on_cpu = torch.device(device).type == "cpu"
                 made = entry.build(generator)
                 if not known:
-                    known.append(entry.contiguous or views_fail(made, entry.input_shape))
-                    kinds = {type(x) for x in made.modules()} - KINDS
-                    others = any(not kind.__module__.startswith("torch.") for kind in kinds)
-                    known.append(calls_of(made, entry.input_shape, KINDS) if others else {})
+                    others = {type(module) for module in made.modules()} - KINDS
+                    if all(kind.__module__.startswith("torch.") for kind in others):
+                        known.extend((entry.contiguous, {}))
+                    else:
+                        fails = fails_with_channels_last(made, entry.input_shape)
+                        calls = calls_of(made, entry.input_shape, KINDS)
+                        known.extend((entry.contiguous or fails, calls))
                 contiguous, calls = known
                 if calls:
                     with_rows(made, calls, generator if entry.brought else None)
