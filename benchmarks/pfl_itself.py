@@ -1,17 +1,16 @@
 """FedAvg by pfl-research (the package pfl), round by round, as pfl_cifar10.py asks for it.
 
-It has an environment of its own, with pfl alone. Its argument is a folder with the data, the users'
-samples and the initial model. Each line of standard input is a cohort; the answer is a round's
-seconds of the processor, and the accuracy where the line ends in one more number, 1.
+It has an environment of its own, with pfl alone. Its argument is a file with the initial model, the
+data, the users' samples, and numbers of the setting. Each line of standard input is a cohort; the
+answer is a round's seconds of the processor, and the accuracy where the line ends in one more
+number, 1.
 """
 
 import json
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-import numpy as np
 import torch
 from pfl.aggregate.simulate import SimulatedBackend
 from pfl.algorithm.base import NNAlgorithmParams
@@ -23,10 +22,9 @@ from pfl.metrics import Metrics
 from pfl.model.pytorch import PyTorchModel
 from torch.nn import functional as F
 
-folder, lr = Path(sys.argv[1]), float(sys.argv[4])
-cohort_size, batch_size = map(int, sys.argv[2:4])
+setting = torch.load(sys.argv[1], weights_only=False)
+server, (X, y), (test_X, test_y), parts, cohort_size, batch_size, lr = setting
 torch.set_num_threads(1)
-arrays = dict(np.load(folder / "arrays.npz"))
 
 
 class Network(torch.nn.Module):
@@ -65,16 +63,15 @@ class Asked(TrainingProcessCallback):
         answer = [time.process_time() - self.start]
         if self.scored:
             module = model.pytorch_model.eval().module
-            parts = torch.from_numpy(arrays["test_X"]).split(500)
-            found = torch.cat([module(x).argmax(1) for x in parts]).numpy()
-            answer.append(float((found == arrays["test_y"]).mean()))
+            found = torch.cat([module(x).argmax(1) for x in test_X.split(500)])
+            answer.append(float((found == test_y).double().mean()))
         print(json.dumps(answer), flush=True)
         return not self.ask(), Metrics()
 
 
 asked = Asked()
-network = Network(torch.load(folder / "module.pt", weights_only=False))
-users = {i: [arrays["X"][own], arrays["y"][own]] for i, own in enumerate(arrays["parts"])}
+network = Network(server)
+users = {i: [X[own].numpy(), y[own].numpy()] for i, own in enumerate(parts)}
 data = FederatedDataset.from_slices(users, lambda: next(asked.cohort))
 central = torch.optim.SGD(network.parameters(), 1.0)
 if asked.ask():
