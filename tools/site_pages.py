@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from click.testing import CliRunner
+import click
 from tabulate import tabulate
 
 import ngo.analysis.quantities  # noqa: F401 (registers the library's own)
@@ -64,20 +64,14 @@ def fields() -> str:
     return page("Fields of a run", {name: f"{about(name)}\n" for name in FIELDS}, head)
 
 
-def run(*words: str) -> str:
-    """The output of a command of ``ngo``."""
-    result = CliRunner().invoke(main, words, catch_exceptions=False, prog_name="ngo")
-    if result.exit_code:
-        raise RuntimeError(result.output)
-    return result.output
-
-
 def commands() -> str:
     """The page of the commands of ``ngo`` and ``verdicts``, with their help."""
-    helps = {"ngo": run("--help")}
+    group = click.Context(main, info_name="ngo", terminal_width=80)
+    helps = {"ngo": group.get_help()}
     for name in main.list_commands():
-        if not main.get_command(None, name).hidden:
-            helps[f"ngo {name}"] = run(name, "--help")
+        command = main.get_command(group, name)
+        if not command.hidden:
+            helps[f"ngo {name}"] = click.Context(command, group, name).get_help()
     for command in cli.parsers().values():
         helps[command.prog] = command.format_help()
     return page("Help of all commands", {name: printed(text) for name, text in helps.items()})
