@@ -17,6 +17,7 @@ demo: setup ## Every table and figure on scikit-learn's digits, offline: 2 minut
 # The config files of a tier after the base: its own, and decide-TIER.yaml, the seeds that were added to it.
 files = $(if $(filter-out paper,$(1)),$(or $(wildcard config/$(1).yaml),papers/$(1)/config.yaml)) $(wildcard papers/$(1)/decide-$(1).yaml config/decide-$(1).yaml)
 configs = $(if $(strip $(call files,$(1))),--configfile $(strip $(call files,$(1))))
+listed = $(addprefix --config=,config/config.yaml $(call files,$(1)))
 
 laptop: setup ## The claims that MNIST, CIFAR-10 and the theory can decide: six to seven hours on 2 cores
 	$(SNAKEMAKE) $(call configs,laptop)
@@ -32,7 +33,7 @@ ifneq ($(SHIPPED),)
 	$(MAKE) figures-from-metrics ARCHIVE=$(SHIPPED)
 else
 	$(SNAKEMAKE) $(call configs,$(or $(PAPER),paper))
-	$(if $(PAPER),$(BIN)/python tools/results_page.py --tier $(PAPER))
+	$(if $(PAPER),$(BIN)/python tools/results_page.py $(call listed,$(PAPER)))
 endif
 
 TIER ?= demo
@@ -52,11 +53,11 @@ provenance: setup ## Snakemake's report on a tier, with the graph of rules: resu
 
 archive: setup ## The inputs of all tables and figures, results/TIER-metrics.tar, for TIER=demo (or laptop, paper)
 	$(SNAKEMAKE) $(OVERLAY)
-	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(call files,$(TIER))) \
+	$(BIN)/ngo archive $(call listed,$(TIER)) \
 	  --out results/$(TIER)-metrics.tar
 
 campaign-archive: setup ## The runs so far of an unfinished tier, results/archive/TIER-runs.tar, for TIER=laptop (or paper)
-	$(BIN)/ngo archive $(addprefix --config=,config/config.yaml $(call files,$(TIER))) --finished \
+	$(BIN)/ngo archive $(call listed,$(TIER)) --finished \
 	  --out results/archive/$(TIER)-runs.tar
 
 restore: setup ## Put the finished runs of ARCHIVE=… back; then only missing ones are trained
@@ -155,7 +156,7 @@ format: setup ## Format all code
 	$(BIN)/snakefmt Snakefile workflow
 
 results-page: setup ## docs/results.md, docs/results/, docs/assumptions.md and the summary in README.md, from the laptop tier
-	$(BIN)/python tools/results_page.py --tier laptop
+	$(BIN)/python tools/results_page.py $(call listed,laptop)
 
 play: setup ## docs/play.html, the playground of consensus
 	$(BIN)/python -m ngo.report.pages > docs/.play.html

@@ -8,7 +8,7 @@ from contextlib import chdir
 from functools import cache
 from pathlib import Path
 
-from ngo.pipeline.config import SEEDS, read_config
+from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import REPOSITORY
 from ngo.pipeline.plan import Plan
 from ngo.pipeline.plan import plan as plan_of
@@ -25,7 +25,7 @@ def tiers() -> list[list[Path]]:
     base = REPOSITORY / "config/config.yaml"
     overlays = [path for path in sorted(base.parent.glob("*.yaml")) if path != base]
     overlays += sorted(REPOSITORY.glob("papers/*/config.yaml"))
-    return [[base], *([base, path] for path in overlays if not path.name.startswith(SEEDS))]
+    return [[base], *([base, path] for path in overlays if not path.name.startswith("decide-"))]
 
 
 @cache

@@ -16,12 +16,11 @@ import click
 from PIL import Image
 
 from ngo.cli.archive_commands import trust_option
-from ngo.cli.options import FOLDER, INPUT
+from ngo.cli.options import FOLDER, INPUT, configs_option
 from ngo.common.files import write_bytes, write_text
 from ngo.pipeline import paths
 from ngo.pipeline.archives.archive import archived_plan, read_archive
 from ngo.pipeline.archives.unpack import unpack
-from ngo.pipeline.config import SEEDS
 from ngo.pipeline.report_contents import report_contents
 from ngo.report import pages
 from ngo.report.contents import SHIPPED, Contents, as_shipped, text
@@ -31,37 +30,31 @@ COLOURS = 256
 
 
 @click.command()
-@click.option("--tier", default=paths.FIRST, show_default=True, help="Tier, from results/.")
-@click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of a tier.")
+@configs_option("those of --archive")
+@click.option("--archive", type=INPUT, help="Metrics archive, rebuilt, in place of results/.")
 @click.option("--shipped", type=FOLDER, default="results/shipped", help="Where it was rebuilt.")
 @trust_option
 @click.option("--check", is_flag=True, help="Write nothing; fail if README.md is out of date.")
-def main(tier: str, archive: Path | None, shipped: Path, trusted: bool, check: bool) -> None:
+def main(
+    configs: tuple[Path, ...], archive: Path | None, shipped: Path, trusted: bool, check: bool
+) -> None:
     """Write the pages of results, or check that README.md has the summary of docs/results.md."""
     try:
         if check:
             sys.exit(stale())
-        root, configs = paths.REPOSITORY, configs_of(tier)
+        root = paths.REPOSITORY
         if archive is not None:
             read = read_archive(archive)
             if not read.about["whole"]:
                 click.echo("no page of results: the archive has only some tables and figures")
                 return
             with archived_plan(read, trusted=trusted, tell=click.echo) as planned:
-                configs = [Path(name) for name in read.about["configs"]]
+                configs = tuple(map(Path, read.about["configs"]))
             root = unpack(read, planned, shipped)
         with chdir(root):
             write(report_contents(configs))
     except UserError as error:
         sys.exit(f"results page: {error}")
-
-
-def configs_of(tier: str) -> list[Path]:
-    """The config files of a tier, or of a paper of that name, from the repository's folder."""
-    paper = paths.PAPERS / tier / paths.CONFIG.name
-    last = paper if (paths.REPOSITORY / paper).exists() else paths.CONFIG.with_name(f"{tier}.yaml")
-    seeds = last.with_name(f"{SEEDS}{tier}.yaml")
-    return [paths.CONFIG, last, *([seeds] if (paths.REPOSITORY / seeds).exists() else [])]
 
 
 def write(contents: Contents) -> None:

@@ -25,9 +25,6 @@ from verdicts.registry import UserError, check, nearest, one_of, shown
 # Levels of a config; the package's own have 5.
 DEEPEST = 20
 
-#: How the names of overlays with added seeds start: ``decide-TIER.yaml``, beside the tier's.
-SEEDS = "decide-"
-
 
 def read_config(paths: Iterable[str | Path]) -> dict:
     """The config in ``paths``: mappings of later files are merged into those of earlier ones.
