@@ -5,12 +5,10 @@ their network 2NN. The loop has the same clients, initial model, cohorts and ord
 """
 
 import copy
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,6 +19,7 @@ from torch import nn
 
 import ngo
 from ngo.common.seeding import torch_stream
+from ngo.data.download import data_root
 from ngo.data.loading import load
 from ngo.data.partition import shards
 from ngo.models.layers import fully_connected
@@ -108,7 +107,7 @@ def main() -> None:
     """Print the mean accuracies of the seeds by round, and how far a pair is apart at most."""
     args = options(__doc__)
     torch.set_num_threads(1)  # the fastest for small batches
-    data = load("digits" if args.quick else "mnist", Path(os.environ.get("NGO_DATA", "data")))
+    data = load("digits" if args.quick else "mnist", data_root())
     train = data.train_inputs / 255, data.train_targets
     test = data.test_inputs / 255, data.test_targets
     how = {"lr": LR, "b": min(B, len(train[1]) // CLIENTS), "epochs": E}

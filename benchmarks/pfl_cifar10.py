@@ -9,7 +9,6 @@ and one thread each; seconds are the processor's.
 
 import copy
 import json
-import os
 import statistics
 import subprocess
 import tempfile
@@ -24,6 +23,7 @@ from fedavg import Way, loop, turns
 from models import simple_cnn
 from torch import nn
 
+from ngo.data.download import data_root
 from ngo.data.loading import load
 
 USERS, COHORT, SAMPLES, B, LR = 1000, 50, 50, 10, 0.1
@@ -65,7 +65,7 @@ def main() -> None:
     if args.quick:
         data = random_data("cifar10", (3, 32, 32), (users * SAMPLES, 100), "cpu")
     else:
-        data = load("cifar10", Path(os.environ.get("NGO_DATA", "data")))
+        data = load("cifar10", data_root())
     train = data.normalised(data.train_inputs), data.train_targets
     test = data.normalised(data.test_inputs), data.test_targets
     for part in args.parts:
