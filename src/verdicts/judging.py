@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
-Finding = Evidence | MultiverseEvidence | Verdict
+Finding = Evidence | Verdict
 
 
 def check(claims: str | Path, tables: str | Path) -> list[Row]:
@@ -314,7 +314,7 @@ def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -
     row |= {"relation": expected.relation, "expected": expected.value}
     row["margin"] = nan if expected.margin is None else expected.margin
     row["looks"], verdict, reason = None, decided.verdict, decided.reason
-    if isinstance(known, Evidence):
+    if known:
         reason = "; ".join(filter(None, [reason, known.left_out]))
         powers = {"detectable": detectable, "seeds_needed": seeds_needed}
         row |= {name: of(known, decided.family) for name, of in powers.items()}

@@ -81,7 +81,7 @@ class Verdict:
 
     verdict: str
     reason: str = ""
-    evidence: Evidence | MultiverseEvidence | None = None
+    evidence: Evidence | None = None
     #: Of a difference: ``Evidence.p``, adjusted if it is claimed.
     p_adjusted: float = float("nan")
     p_equivalent_adjusted: float = float("nan")
@@ -108,13 +108,13 @@ class Verdict:
 
     @property
     def interval_level(self) -> float:
-        """The level that is left to the test behind the verdict; over universes, and plain, 5 %.
+        """The level that is left to the test behind the verdict; over universes, 5 %.
 
         If nothing is decided, that of the wider interval of both tests, at the last analysis.
         """
         found = self.evidence
-        if not isinstance(found, Evidence):
-            return ALPHA if found else math.nan
+        if found is None:
+            return math.nan
         near = self.verdict == HOLDS and found.expectation.relation == "near"
         if near or self.verdict == EQUIVALENT:
             return 2 * self.level_equivalent
@@ -260,7 +260,7 @@ def judge_every(cells: Sequence[Verdict], each: str = "cells") -> Verdict:
         return Verdict(verdicts[0], reason)
     if FAILS in verdicts or REVERSED in verdicts:
         return Verdict(FAILS, reason)
-    printed = [cell.evidence.p for cell in cells if isinstance(cell.evidence, Evidence)]
+    printed = [cell.evidence.p for cell in cells if cell.evidence]
     if len(printed) == len(cells) and only & {*PRINTED}:
         count = Count.of(verdicts, printed)
         if count.agrees and count.number == len(cells):

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from verdicts.lazy import pd, special, stats
-from verdicts.statistics.evidence import Expectation, Intervals
+from verdicts.statistics.evidence import Evidence, Expectation
 from verdicts.statistics.samples import ALPHA, exceeds, median_interval, signed_ranks
 from verdicts.statistics.setting_rules import NONE, Rule, cut_at, find_rule
 
@@ -95,24 +95,17 @@ class Multiverse:
         return share_interval(self.number(side), self.count)
 
 
-class MultiverseEvidence(NamedTuple):
-    """What the effects of a claim's universes say, before the adjustment in its family."""
+@dataclass(frozen=True, kw_only=True)
+class MultiverseEvidence(Evidence):
+    """What the effects of a claim's universes say, before the adjustment in its family.
+
+    ``pairs`` is the number of universes that count, ``infinite`` that of infinite effects among
+    them, ``p`` that of ``p_of_all``, and ``estimate`` the median effect. Its interval is of 95 %,
+    whatever the level. There is no spread, and there are no interim analyses.
+    """
 
     multiverse: Multiverse
-    expectation: Expectation
     rule: Rule
-    #: The number of universes that count, …
-    pairs: int
-    #: … and of infinite effects among them: runs diverged.
-    infinite: int
-    #: The p value of the hypothesis that no universe has an effect (``p_of_all``).
-    p: float
-    #: The median effect, …
-    estimate: float
-    #: … and its 95 % interval, whatever the level.
-    interval: Intervals
-    #: There are no interim analyses.
-    last: None = None
 
 
 def examined(
@@ -145,8 +138,10 @@ def examined(
         variance=variance, both_diverged=both_diverged, shares=shares,
     )  # fmt: skip
     infinite, (median, *ends) = int(np.isinf(values).sum()), median_interval(np.sort(values))
-    found = (count, infinite, multiverse.p, median, lambda level: (ends[0], ends[1]))
-    return MultiverseEvidence(multiverse, expectation, rule, *found)
+    return MultiverseEvidence(
+        expectation, count, infinite, median, math.nan, "", p=multiverse.p,
+        interval=lambda level: (ends[0], ends[1]), multiverse=multiverse, rule=rule,
+    )  # fmt: skip
 
 
 def deciding(of_rule: Iterable[str], variance: Mapping[str, float]) -> list[str]:
