@@ -14,19 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from verdicts.lazy import pd, special
+from verdicts.lazy import Figure, pd, special
 from verdicts.registry import UserError, check, one_of
 from verdicts.report import Result, Section, as_strings, page_texts, write_page
 from verdicts.statistics import ALPHA
 from verdicts.statistics.multiverse import share_interval
 from verdicts.statistics.samples import FEWEST
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: What remains of a value has this probability; below the other one, of a table as far away, no
 #: candidate could have printed it.

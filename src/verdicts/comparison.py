@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from verdicts.lazy import pd, special
+from verdicts.lazy import Figure, pd, special
 from verdicts.registry import UserError
 from verdicts.report import Result
 from verdicts.run_values import highest_is_best
@@ -25,9 +25,6 @@ from verdicts.statistics.evidence import Expectation, evidence, unpaired_evidenc
 from verdicts.statistics.judgement import holm
 from verdicts.statistics.samples import DRAWS
 from verdicts.table import Column, need, of_frame
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ABOVE = Expectation("above", 0.0)
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -27,7 +27,7 @@ from verdicts.claims.claims_file import checked_tables, claims_of, read_claims
 from verdicts.claims.conditions import check_gate, check_names, known_unit, scale_of
 from verdicts.claims.draft import draft
 from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, universes_of
-from verdicts.lazy import pd
+from verdicts.lazy import Figure, pd
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
 from verdicts.report import Result, lines_of, print_board
@@ -41,9 +41,6 @@ from verdicts.statistics.planning import detectable, seeds_needed, sequential
 from verdicts.statistics.samples import WELCH
 from verdicts.table import Selection, Tables, joined, of_frame, read_table, selected
 from verdicts.verdict_rows import COLUMNS, NUMBERS, Row, as_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Evidence on a claim or a cell; a verdict where no other claim counts.
 Finding = Evidence | Verdict

@@ -1,4 +1,7 @@
-"""Heavy libraries that are imported when they are first used: claims are read without them."""
+"""Heavy libraries that are imported when they are first used, and the type of a picture.
+
+Claims are read without them.
+"""
 
 from functools import cache
 from importlib import import_module
@@ -25,6 +28,7 @@ class Library:
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from matplotlib.figure import Figure
     from pyarrow import compute, parquet, types
     from scipy import optimize, special, stats
 else:
@@ -32,5 +36,7 @@ else:
     pd, optimize, special, stats = map(Library, names)
     names = ("pyarrow", "pyarrow.compute", "pyarrow.parquet", "pyarrow.types")
     pa, compute, parquet, types = map(Library, names)
+    Figure = Any
 
-__all__ = ["Library", "compute", "optimize", "pa", "parquet", "pd", "special", "stats", "types"]
+__all__ = ["Figure", "Library", "compute", "optimize", "pa", "parquet", "pd", "special", "stats"]
+__all__ += ["types"]

@@ -13,17 +13,14 @@ from dataclasses import asdict
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from verdicts.files import content_of, read_mapping, write_together
-from verdicts.lazy import pd
+from verdicts.lazy import Figure, pd
 from verdicts.registry import UserError, in_a_line, printable
 from verdicts.statistics import ABSENT, number
 from verdicts.table import read_table
 from verdicts.verdict_rows import MARKED, Row, answered, counted, counts, registered
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: A heading, a text and a table of strings; each may be empty.
 Section = tuple[str, str, "pd.DataFrame"]

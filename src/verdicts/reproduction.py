@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from verdicts import replication
-from verdicts.lazy import pd, special
+from verdicts.lazy import Figure, pd, special
 from verdicts.printed_tables import COLUMN, LONGEST, OF_NUMBERS, plain_unit, read_printed
 from verdicts.registry import UserError, check, one_of
 from verdicts.report import Result, Section, as_strings, markdown_page, page_texts, write_page
@@ -28,9 +28,6 @@ from verdicts.statistics import ABSENT, ALPHA, FEWEST, alike, exceeds, judgement
 from verdicts.statistics.judgement import CANNOT_TELL, CONSISTENT, NOT_MET, NOT_RUN, Count
 from verdicts.statistics.multiverse import share_interval
 from verdicts.table import of_frame, read_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEVEL, GAP = "level", "gap"
 
