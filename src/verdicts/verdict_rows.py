@@ -107,17 +107,10 @@ class Row:
     plain_high: float = math.nan
 
     def __post_init__(self) -> None:
-        """In a table, a missing number is NaN, and ``multiverse`` is JSON. Texts are printable."""
+        """Texts are printable."""
         for name in _TEXTS:
-            if isinstance(text := getattr(self, name), str):
+            if (text := getattr(self, name)) is not None:
                 object.__setattr__(self, name, printable(text))
-        for name in ("looks", "next_look"):
-            if (value := getattr(self, name)) is not None:
-                object.__setattr__(self, name, int(value) if math.isfinite(value) else None)
-        if isinstance(self.multiverse, str):
-            values = json.loads(self.multiverse)
-            values["rule_settings"] = tuple(values["rule_settings"])
-            object.__setattr__(self, "multiverse", Multiverse(**values))
 
     @property
     def anchor(self) -> str:
@@ -237,7 +230,8 @@ COLUMNS = [field.name for field in fields(Row)]
 
 _TYPES = get_type_hints(Row)
 _TEXTS = {name: str for name, of in _TYPES.items() if of in (str, str | None)}
-NUMBERS = {name: float for name, of in _TYPES.items() if of in (float, int | None)}
+NUMBERS = {name: float for name, of in _TYPES.items() if of is float}
+_WHOLE = {name: "Int64" for name, of in _TYPES.items() if of == int | None}
 _OPTIONAL = [name for name, of in _TYPES.items() if isinstance(None, of)]
 
 
@@ -254,27 +248,28 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
     return table
 
 
-def rows_of(table: pd.DataFrame) -> list[Row]:
-    """The rows of a table that ``as_table`` made; a missing text is empty."""
-    cells = table.reindex(columns=COLUMNS).astype(object)
-    for name in (*_TEXTS, *_OPTIONAL):
-        cells[name] = cells[name].where(cells[name].notna(), None if name in _OPTIONAL else "")
-    return [Row(*values) for values in cells.itertuples(index=False, name=None)]
-
-
 def read_rows(path: str | Path) -> list[Row]:
     """The rows in a CSV file that was written from ``as_table``, in its order.
 
-    Raises a UserError for a file without these columns.
+    A missing text is empty. Raises a UserError for a file without these columns.
     """
     try:
         file = regular_file(Path(path), "claims", MOST_BYTES)
-        table = read_csv(file, dtype={**_TEXTS, **NUMBERS}, na_values=[""])
+        table = read_csv(file, dtype={**_TEXTS, **NUMBERS, **_WHOLE}, na_values=[""])
         if absent := [name for name in COLUMNS if name not in table]:
             raise UserError(f"claims: {str(path)!r} has no column {absent[0]!r}.")
-        return rows_of(table)
+        table["multiverse"] = table["multiverse"].map(_multiverse, na_action="ignore")
+        cells = table[COLUMNS].astype(object)
+        for name in (*_TEXTS, *_OPTIONAL):
+            cells[name] = cells[name].where(cells[name].notna(), None if name in _OPTIONAL else "")
+        return [Row(*values) for values in cells.itertuples(index=False, name=None)]
     except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
         raise UserError(f"claims: {str(path)!r} can't be read: {in_a_line(error)}") from None
+
+
+def _multiverse(text: str) -> Multiverse:
+    values = json.loads(text)
+    return Multiverse(**{**values, "rule_settings": tuple(values["rule_settings"])})
 
 
 #: The key of the number of claims with a mark.
