@@ -78,11 +78,12 @@ def claims_of(content: Mapping[Any, object], folder: Path) -> ClaimsFile:
     entries = Resolved(content, folder)
     hashes = forms(entries)
     gates = {str(name): _gate(f"gates.{name}", name, gate) for name, gate in entries.gates.items()}
-    claims = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
-    by_id = _with_members({claim.id: claim for claim in claims})
+    read = [_claim(f"claims.{name}", name, e, gates, plan) for name, e in entries.claims.items()]
+    claims = {of.id: replace(of, pooled=entries.members.get(of.id, ())) for of in read}
+    _check_members(claims)
     optional = names("optional", content["optional"]) if "optional" in content else ()
     files, sources = tuple(sorted(entries.printed.files)), entries.printed.sources
-    return ClaimsFile(by_id, gates, files, hashes, optional, sources)
+    return ClaimsFile(claims, gates, files, hashes, optional, sources)
 
 
 def _read(key: str, values: Mapping[str, object], known: Iterable[str]) -> dict[str, Any]:
@@ -311,36 +312,26 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
 FIELDS = {"from": "tables", "with": "arguments", "gate": "gates", "else": "reason"}
 
 
-def _with_members(claims: Mapping[str, Claim]) -> dict[str, Claim]:
-    """The claims; pooled ones with the ids of all claims that they name by id or pattern.
+def _check_members(claims: Mapping[str, Claim]) -> None:
+    """Check what pooled claims name.
 
-    A pattern stands for claims that are not pooled. Raises a one-line UserError for a name that no
-    claim has, for a claim whose numbers can't be pooled, and for a pooled claim of a negative mean:
-    the mean is above 0 where the claims are true.
+    Raises a one-line UserError for a name that no claim has, for a claim whose numbers can't be
+    pooled, and for a pooled claim of a negative mean: the mean is above 0 where the claims are
+    true.
     """
-    found = dict(claims)
     for id, claim in claims.items():
-        if claim.is_pooled:
-            key = f"claims.{id}"
-            if claim.expectation and claim.expectation.relation == "below":
-                told = "its numbers are above 0 where its claims are true; use above"
-                raise UserError(f"{key}.below: not allowed with the quantity 'pooled': {told}.")
-            members = tuple(dict.fromkeys(_members(f"{key}.with.claims", claim, claims)))
-            found[id] = replace(claim, pooled=members)
-    return found
-
-
-def _members(key: str, claim: Claim, claims: Mapping[str, Claim]) -> Iterator[str]:
-    single = [id for id, member in claims.items() if not member.is_pooled]
-    for name in names(key, claim.arguments["claims"]):
-        members = [name] if name in claims else schema.alike(name, single)
-        if not members:
-            raise unknown(key, name, claims)
-        for id in members:
-            for obstacle, why in _obstacles(claim, claims[id]):
+        if not claim.is_pooled:
+            continue
+        if claim.expectation and claim.expectation.relation == "below":
+            told = "its numbers are above 0 where its claims are true; use above"
+            raise UserError(f"claims.{id}.below: not allowed with the quantity 'pooled': {told}.")
+        names(key := f"claims.{id}.with.claims", claim.arguments["claims"])
+        for name in claim.pooled:
+            if name not in claims:
+                raise unknown(key, name, claims)
+            for obstacle, why in _obstacles(claim, claims[name]):
                 if obstacle:
-                    raise UserError(f"{key}: {id!r} can't be pooled: {why}.")
-            yield id
+                    raise UserError(f"{key}: {name!r} can't be pooled: {why}.")
 
 
 def _obstacles(claim: Claim, member: Claim) -> Iterator[tuple[object, str]]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -45,6 +45,18 @@ class Resolved:
         #: The files with printed numbers that claims name, and where in them each number is.
         self.printed = printed = PrintedNumbers(folder)
         self.claims = {id: printed.numbers(f"claims.{id}", entry) for id, entry in claims.items()}
+        known = {str(id): entry for id, entry in claims.items() if isinstance(entry, Mapping)}
+        pooled = {id: entry for id, entry in known.items() if entry.get("quantity") == POOLED}
+        single = [id for id in known if id not in pooled]
+        #: The ids of the claims that each pooled one names; a name without a claim stays.
+        self.members = {id: _members(entry.get("with"), single) for id, entry in pooled.items()}
+
+
+def _members(arguments: object, single: Sequence[str]) -> tuple[str, ...]:
+    """The claims that are named by id or by a pattern, which stands for ``single`` ones."""
+    named = as_list(arguments.get("claims", []) if isinstance(arguments, Mapping) else [])
+    found = [id for name in map(str, named) for id in alike(name, single) or [name]]
+    return tuple(dict.fromkeys(found))
 
 
 def expanded(section: str, entries: Mapping[Any, object]) -> dict[object, object]:
@@ -241,11 +253,9 @@ def forms(entries: Resolved) -> dict[str, str]:
     """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
     claims = {str(id): entry for id, entry in entries.claims.items() if isinstance(entry, Mapping)}
     found = {id: _form(entry, entries) for id, entry in claims.items()}
-    single = {id: found[id] for id, entry in claims.items() if entry.get("quantity") != POOLED}
-    for id in found.keys() - single.keys():
-        given = claims[id].get("with")
-        named = as_list(given.get("claims", []) if isinstance(given, Mapping) else [])
-        members = {member: single[member] for name in named for member in alike(str(name), single)}
+    single = {id: form for id, form in found.items() if id not in entries.members}
+    for id, named in entries.members.items():
+        members = {member: single[member] for member in named if member in single}
         found[id] = _form({**claims[id], "with": members}, entries)
     return found
 
