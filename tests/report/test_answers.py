@@ -18,7 +18,7 @@ from verdicts.statistics import Multiverse
 
 def answered(*rows):
     labels = {row.claim: f"on {row.claim}" for row in rows}
-    return answer("Is it so?", labels, {row.claim: row for row in rows})
+    return answer({"asks": "Is it so?", "claims": labels}, {row.claim: row for row in rows})
 
 
 @cases(
@@ -65,31 +65,24 @@ def test_an_authors_words_have_numbers_while_the_verdicts_are_those_they_were_wr
     rows = {"A": row("A"), "B": row("B", **FAILS), "U": over_universes("undecided", rule="")}
     labels = {claim: f"on {claim}" for claim in rows}
     words, given = "Ahead by {A}, behind by {B}; in {U}.", {"A": "holds", "B": "fails"}
-    made = answer(
-        "Is it so?",
-        labels,
-        rows,
-        words,
-        given,
-        short="By {B:gamma}.",
-        setting=lambda *of: "/".join(of),
-    )
+    asked = {"asks": "Is it so?", "claims": labels, "answer": words, "given": given}
+    made = answer({**asked, "short": "By {B:gamma}."}, rows, lambda *of: "/".join(of))
     ahead, universes = "4.1 points [2.2, 6.0]", "70 % of 200 universes, the other way in 25 %"
     said = f"Ahead by {ahead}, behind by 3.0 points [2.0, 4.0]; in {universes}."
     assert "".join(text for text, _ in made.short) == "By B/gamma."
     assert (made.sentence, made.outdated) == (said, "")
     assert [row.claim for _, row in made.in_words if row] == ["A", "B", "A"]
-    changed = answer("Is it so?", labels, {**rows, "A": row("A", **FAILS)}, words, given)
+    changed = answer(asked, {**rows, "A": row("A", **FAILS)})
     assert changed.outdated == "A is 'fails', not 'holds'"
     assert (changed.in_words, changed.sentence[:21]) == ((), "No, where decided: on")
     assert changed.short == ()
-    assert answer("Is it so?", labels, {"A": row("A")}, words, given).in_words == ()
+    assert answer(asked, {"A": row("A")}).in_words == ()
 
 
 def test_claims_that_were_not_run_have_one_word_and_unknown_ones_no_answer():
     made = answered(row("A", **ABSENT))
     assert (made.sentence, made.left_out) == ("Not run.", "")
-    assert answer("Is it so?", {"A": "there"}, {}) is None
+    assert answer({"asks": "Is it so?", "claims": {"A": "there"}}, {}) is None
 
 
 def test_what_is_out_of_scale_is_told_with_its_number():

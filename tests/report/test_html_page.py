@@ -270,8 +270,8 @@ def test_a_line_of_a_claim_has_the_numbers_of_its_row(made):
 
 def test_a_summary_in_short_has_the_answers_in_words_for_the_folder_above(made):
     rows = {row.claim: row for row in ROWS}
-    given = {"order": "holds"}
-    words = answer("Is it so?", {"order": "on MNIST"}, rows, given=given, short="So by {order}.")
+    asked = {"asks": "Is it so?", "claims": {"order": "on MNIST"}, "given": {"order": "holds"}}
+    words = answer({**asked, "short": "So by {order}."}, rows)
     answers = (words, *made.findings.answers)
     block = summary(replace(made, findings=replace(made.findings, answers=answers)))
     assert summary_of(f"before\n{block}\nafter\n") == block

@@ -21,6 +21,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from verdicts import judgement
 from verdicts.claims import ALTERNATIVE
@@ -110,23 +111,16 @@ class Answer:
 
 
 def answer(
-    question: str,
-    labels: Mapping[str, str],
-    rows: Mapping[str, Row],
-    words: str = "",
-    given: Mapping[str, str] | None = None,
-    also: Sequence[str] = (),
-    setting: Setting | None = None,
-    short: str = "",
-    figure: str = "",
+    asked: Mapping[str, Any], rows: Mapping[str, Row], setting: Setting | None = None
 ) -> Answer | None:
-    """The answer that the claims with these ids and labels give; None if ``rows`` has none.
+    """The answer to a question in a file of findings; None if ``rows`` has none of its claims.
 
-    ``words`` are an author's, written for the verdicts ``given``, and ``short`` is a sentence of
-    them; ``setting`` fills their slots. ``also`` are further claims, which count in the answer's
-    first word and have no label.
+    ``asked`` has the question (``asks``) and its ``claims``, labels by id. It may have an author's
+    words (``answer``), written for the verdicts ``given``, with a sentence of them (``short``); and
+    the name of a ``figure``. ``setting`` fills the slots of the words. ``also`` are further claims,
+    which count in the answer's first word and have no label.
     """
-    known = [(rows[claim], label) for claim, label in labels.items() if claim in rows]
+    known = [(rows[claim], label) for claim, label in asked["claims"].items() if claim in rows]
     if not known:
         return None
     parts, marked = [], []
@@ -141,7 +135,7 @@ def answer(
         else:
             marked.append(name)
     parts.sort(key=lambda part: ORDER.index(part.kind))
-    more = [rows[claim] for claim in also if claim in rows]
+    more = [rows[claim] for claim in asked.get("also", ()) if claim in rows]
     decided = [row for row in more if row.verdict not in NOT_DECIDED]
     further = [Part(row, row.statement, finding(row)) for row in decided]
     kinds = [part.kind for part in (*parts, *(part for part in further if not part.row.mark))]
@@ -153,14 +147,14 @@ def answer(
     left_out = " ".join(f"{why}: {'; '.join(labels)}." for why, labels in out.items() if labels)
     changed = [
         f"{claim} is {rows[claim].verdict!r}, not {verdict!r}"
-        for claim, verdict in (given or {}).items()
+        for claim, verdict in asked.get("given", {}).items()
         if claim in rows and rows[claim].verdict != verdict
     ]
-    texts = ("", "") if changed else (words, short)
+    texts = ("" if changed else " ".join(asked.get(key, "").split()) for key in ("answer", "short"))
     told = (in_words(text, rows, setting) for text in texts)
-    asked = (*(row for row, _ in known), *more)
-    found = left_out, *told, figure, "; ".join(changed), tuple(further), asked
-    return Answer(question, word, tuple(parts), *found)
+    outdated, claims = "; ".join(changed), (*(row for row, _ in known), *more)
+    found = left_out, *told, asked.get("figure", ""), outdated, tuple(further), claims
+    return Answer(asked["asks"], word, tuple(parts), *found)
 
 
 def in_words(

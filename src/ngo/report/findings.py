@@ -62,15 +62,9 @@ def findings(
     for topic in listed["topics"]:
         if claims := [by_id[claim] for claim in topic["claims"] if claim in by_id]:
             topics.append(Topic(topic["title"], " ".join(topic["about"].split()), claims))
-    answers = []
-    for question in listed["questions"]:
-        words, short = (" ".join(question.get(key, "").split()) for key in ("answer", "short"))
-        given, also = question.get("given"), question.get("also", ())
-        texts = setting, short, question.get("figure", "")
-        told = answer(question["asks"], question["claims"], by_id, words, given, also, *texts)
-        answers += [told] if told else []
+    answers = (answer(question, by_id, setting) for question in listed["questions"])
     play = {claim: setting for claim, setting in listed["play"].items() if claim in by_id}
-    return Findings(tuple(answers), tuple(topics), listed["title"], play)
+    return Findings(tuple(filter(None, answers)), tuple(topics), listed["title"], play)
 
 
 def _of_all(rows: Sequence[Row]) -> dict:
