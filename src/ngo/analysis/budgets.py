@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
-from ngo.analysis.cases import CELL
 from ngo.analysis.seed_means import check_apart, interval
 from ngo.common.lazy import Numbers, Table, pd
 from verdicts import final
@@ -138,35 +136,3 @@ def speedup_means(table: Table) -> Table:
         reached = int(np.isfinite(rows["steps"]).sum())
         records.append({**record, "seeds": len(rows), "reached": reached})
     return pd.DataFrame(records)
-
-
-def hitting_table(metrics: Table, targets: Mapping[str, float], reference: str | Path) -> Table:
-    """The epochs until the consensus model's test loss first is a target, as rows of a comparison.
-
-    ``targets`` are losses for ``iid`` and ``noniid`` partitions. Columns are those of
-    ``comparisons.comparison_table``. ``consensus`` is the median over seeds: inf if half of the
-    runs or more never reach the target. ``ngo_minus_gossip`` is the median of the differences
-    paired by seed, −inf if NGO alone reaches the target; seeds where neither does are left out.
-    Further columns: ``reached``, the number of runs that do, and ``horizon``, the epochs of the
-    shortest run.
-    """
-    from ngo.analysis import comparisons
-
-    halves = metrics.groupby(comparisons.halves(metrics))
-    times = [time_to(part, targets[half], "consensus_loss") for half, part in halves]
-    rows = comparisons.ordered(final(metrics))
-    rows["first_hitting"] = rows["run"].map(pd.concat(times))
-    groups = rows.groupby([*CELL], dropna=False, sort=False)
-    table = groups.agg(
-        consensus=("first_hitting", "median"),
-        reached=("first_hitting", lambda times: int(np.isfinite(times).sum())),
-        horizon=("epoch", "min"),
-        **comparisons.COUNTS,
-    ).reset_index()
-    criterion = comparisons.HITTING_TIME
-    table["paper"] = comparisons.published_for(table, reference, criterion.published)
-    by = [name for name in CELL if name != "method"]
-    pairs = comparisons.paired(rows, by, "first_hitting", "ngo_minus_gossip")  # inf − inf is NaN
-    medians = pairs.groupby(by)["ngo_minus_gossip"].median().reset_index().assign(method="ngo")
-    table = table.merge(medians, on=[*CELL], how="left")
-    return table.assign(measure=criterion.name)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from ngo.analysis.budgets import time_to
 from ngo.analysis.cases import CELL
-from ngo.analysis.seed_means import check_apart, over_seeds
+from ngo.analysis.seed_means import check_apart, medians, over_seeds
 from ngo.common.files import found
 from ngo.common.registries import DATASETS, PARTITIONS
 from verdicts import final
@@ -35,6 +37,8 @@ class Criterion:
     same_unit: bool = True
     #: Decimals of our printed numbers and of the paper's.
     digits: tuple[int, int] = (2, 2)
+    #: What is shown of several seeds: ``over_seeds`` or ``medians``.
+    averaged: Callable[[pd.DataFrame, list[str], str], pd.DataFrame] = over_seeds
 
 
 ACCURACY = Criterion(
@@ -51,7 +55,7 @@ TEST_LOSS = Criterion("test loss", "consensus_loss", "workers_loss_mean", "value
 TRAIN_LOSS = Criterion("training loss", None, "train_loss", None, digits=(3, 2))
 HITTING_TIME = Criterion(
     "first hitting time (epochs)", "first_hitting", None, "first_hitting_time",
-    same_unit=False, digits=(2, 0),
+    same_unit=False, digits=(2, 0), averaged=medians,
 )  # fmt: skip
 
 _LOSSES = (NEGATIVE_ELBO, TRAIN_NEGATIVE_ELBO, TEST_LOSS, TRAIN_LOSS)
@@ -123,8 +127,8 @@ COUNTS = {
     **{f"classes_{end}": ("classes_covered", end) for end in ("min", "max")},
 }
 
-#: Methods are compared within the same data set and partition.
-HALVES = ["dataset", "partition"]
+#: Methods are compared within the same data set, partition and topology.
+CASES = ["dataset", "partition", "topology"]
 
 
 def comparison_table(
@@ -148,31 +152,42 @@ def comparison_table(
         values = rows.assign(**{**dict.fromkeys(columns, float("nan")), **known})
         table = rows[KEYS].drop_duplicates().assign(measure=criterion.name)
         for value in columns:
-            table = table.merge(over_seeds(values, KEYS, value), on=KEYS, how="left")
+            table = table.merge(criterion.averaged(values, KEYS, value), on=KEYS, how="left")
         table["paper"] = published_for(table, reference, criterion.published)
         minus_paper = table["consensus"] - table["paper"]
         table["consensus_minus_paper"] = minus_paper if criterion.same_unit else float("nan")
         compared = "consensus" if criterion.consensus else "workers"
-        difference = ngo_minus_gossip(values, compared).assign(method="ngo")
+        pairs = paired(values, CASES, compared, "ngo_minus_gossip")
+        difference = criterion.averaged(pairs, CASES, "ngo_minus_gossip").assign(method="ngo")
         table = table.merge(difference, on=KEYS, how="left")
         tables.append(table.merge(counts.reset_index(), on=KEYS, how="left"))
     return pd.concat(tables, ignore_index=True)
 
 
-def ngo_minus_gossip(rows: pd.DataFrame, value: str) -> pd.DataFrame:
-    """NGO − gossip of ``value``, paired by seed, for each partition and topology.
+def hitting_table(
+    metrics: pd.DataFrame, targets: Mapping[str, float], reference: str | Path
+) -> pd.DataFrame:
+    """The epochs until the consensus model's test loss first is a target: a ``comparison_table``.
 
-    Within a seed, both methods saw the same partition, initial parameters, batches and graphs,
-    so the difference is due to the methods. A seed with one of the two alone is left out.
+    ``targets`` are losses for ``iid`` and ``noniid`` partitions. Numbers are medians over seeds:
+    ``consensus`` is inf if half of the runs or more never reach the target, and
+    ``ngo_minus_gossip`` −inf if NGO alone does; seeds where neither does are left out. Further
+    columns: ``reached``, the number of runs that do, and ``horizon``, the epochs of the shortest.
     """
-    by = [*HALVES, "topology"]
-    return over_seeds(paired(rows, by, value, "ngo_minus_gossip"), by, "ngo_minus_gossip")
+    parts = metrics.groupby(halves(metrics))
+    times = pd.concat([time_to(part, targets[half], "consensus_loss") for half, part in parts])
+    runs = metrics.assign(first_hitting=metrics["run"].map(times))
+    groups = final(runs).groupby(KEYS, dropna=False)
+    reached = groups["first_hitting"].agg(lambda times: int(np.isfinite(times).sum()))
+    ends = pd.DataFrame({"reached": reached, "horizon": groups["epoch"].min()}).reset_index()
+    return comparison_table(runs, reference, [HITTING_TIME]).merge(ends, on=KEYS)
 
 
 def paired(rows: pd.DataFrame, by: list[str], value: str, name: str) -> pd.DataFrame:
     """NGO − gossip of ``value`` in the column ``name``, by group ``by`` and seed.
 
-    A seed with one of the two alone is left out.
+    Within a seed, both methods saw the same partition, initial parameters, batches and graphs,
+    so the difference is due to the methods. A seed with one of the two alone is left out.
     """
     wide = rows.pivot(index=[*by, "seed"], columns="method", values=value)
     wide = wide.reindex(columns=["ngo", "gossip"])

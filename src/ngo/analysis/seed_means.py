@@ -37,6 +37,11 @@ def over_seeds(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     return pd.DataFrame(records, columns=[*by, value, f"{value}_ci95"])
 
 
+def medians(rows: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
+    """The median of ``value`` over seeds in each group ``by``. Columns: ``by`` and ``value``."""
+    return rows.groupby(by, dropna=False, sort=False)[value].median().reset_index()
+
+
 def with_ends(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     """Rows of ``over_seeds`` with the columns ``mean``, ``low`` and ``high`` of a ``value``."""
     mean, half = rows[value], rows[f"{value}_ci95"]

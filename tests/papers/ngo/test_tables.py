@@ -12,7 +12,7 @@ from figure_files import drawn, executed, functions, made
 from made_up import TABLE1, TABLE_A1, TABLE_S1, TABLE_S2, cell, tuned_runs
 from small_theory import OPTIONS
 
-from ngo.analysis.budgets import hitting_table
+from ngo.analysis.comparisons import hitting_table
 from ngo.theorems.table import table_of
 
 NAMES = ["topology", "u", "n", "draws", "degree", "spectral_gap", "connected_gap"]
