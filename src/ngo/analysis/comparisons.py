@@ -213,8 +213,8 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
 TUNED = ["p", "gamma"]
 
 
-def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies of the consensus model by data set, partition, topology, method, p and γ.
+def tuning_grid(metrics: pd.DataFrame, keys: Sequence[str] = KEYS) -> pd.DataFrame:
+    """Accuracies of the consensus model by ``keys``, p and γ.
 
     Held-out and test accuracy in percent, each as mean and 95 % half-width over seeds, and the
     number of diverged runs. The mean is NaN if a run diverged; p and γ are NaN for centralized
@@ -222,14 +222,14 @@ def tuning_grid(metrics: pd.DataFrame) -> pd.DataFrame:
     in the judge's choice. Raises a UserError for runs of one seed that differ in no column of the
     grid.
     """
-    by = [*KEYS, *TUNED]
+    by = [*keys, *TUNED]
     last = final(metrics)
     check_apart(last, by)
     rows = ordered(last.sort_values(["p", "gamma"], ascending=[False, True], kind="stable"))
     counts = rows.groupby(by, dropna=False, sort=False)["diverged"].agg(["sum", "size"])
     grid = counts.rename(columns={"sum": "diverged", "size": "seeds"}).reset_index()
-    tried = rows.groupby([*KEYS, "seed"], dropna=False)["run"].transform("size")
-    choose = tried == tried.groupby([rows[key] for key in KEYS], dropna=False).transform("max")
+    tried = rows.groupby([*keys, "seed"], dropna=False)["run"].transform("size")
+    choose = tried == tried.groupby([rows[key] for key in keys], dropna=False).transform("max")
     for name, criterion, own in (("held_out", HELD_OUT, rows[choose]), ("test", ACCURACY, rows)):
         percent = own.assign(**{name: criterion.factor * own[criterion.consensus]})
         grid = grid.merge(over_seeds(percent, by, name), on=by, how="left")
