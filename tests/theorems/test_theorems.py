@@ -14,7 +14,6 @@ from ngo.gossip.mixing_matrix import algebraic_connectivity
 from ngo.theorems.continuous import distance_from_line, rate
 from ngo.theorems.graphs import graph, graphs, residual, sgd_graph
 from ngo.theorems.least_squares import curved_problem, sides
-from ngo.theorems.rounds import chatter_floors
 from ngo.theorems.table import table_of
 from verdicts.registry import UserError
 
@@ -164,7 +163,7 @@ def test_floors_are_above_a_half_and_not_of_too_many_rounds():
     assert (floors["measured"] > 0).all()
     few = {"topologies": ("ring",), "workers": (4,), "p": (0.9,), "floor_dimension": 1}
     with pytest.raises(UserError, match="floor_gamma: 1e-09 .* p = 0.9 on 4 workers takes"):
-        list(chatter_floors(replace(OPTIONS, floor_gamma=(1e-9,), **few)))
+        table_of("floors", replace(OPTIONS, floor_gamma=(1e-9,), **few))
 
 
 def test_a_smaller_p_may_be_slower_from_a_distant_start():

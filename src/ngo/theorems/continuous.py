@@ -27,21 +27,20 @@ T_END = 1e12
 GAMMA = 1.0
 
 
-def consensus_times(s: TheoryOptions) -> Rows:
+def consensus_times(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """The time at which the continuous system reaches V ≤ ``tol`` · V(0), and T* in each form.
 
     One row for each graph, p and Gaussian initial state. V reaches 0 slightly later than
     ``measured``, so a T* below ``measured`` is refuted.
     """
-    for topology, n, W in graphs(s):
-        starts = states(n, s.draws, s.seed, "theory states", n)
-        for p in s.p:
-            for draw, X0 in enumerate(starts):
-                V0 = float(synchronization_index(X0))
-                bounds = {form: finite_time_bound(V0, W, p, GAMMA, form) for form in TIMES}
-                flow = integrate(X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=s.tol)
-                measured = math.inf if flow.consensus_time is None else flow.consensus_time
-                yield topology, n, p, GAMMA, draw, V0, measured, *bounds.values()
+    starts = states(n, s.draws, s.seed, "theory states", n)
+    for p in s.p:
+        for draw, X0 in enumerate(starts):
+            V0 = float(synchronization_index(X0))
+            bounds = {form: finite_time_bound(V0, W, p, GAMMA, form) for form in TIMES}
+            flow = integrate(X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=s.tol)
+            measured = math.inf if flow.consensus_time is None else flow.consensus_time
+            yield p, GAMMA, draw, V0, measured, *bounds.values()
 
 
 # Figure 3: linear coupling in continuous time reaches consensus exponentially.
@@ -49,17 +48,16 @@ def consensus_times(s: TheoryOptions) -> Rows:
 SAMPLES = 100
 
 
-def exponential_decay(s: TheoryOptions) -> Rows:
+def exponential_decay(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """How far log V is from a straight line in t, for each graph and Gaussian initial state.
 
     ``measured`` is the largest distance of log V from its line of least squares, over the second
     half of the fall of log V to ``tol``, as a share of that half. The coupling is linear.
     """
-    for topology, n, W in graphs(s):
-        for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory logs", n)):
-            flow = integrate(X0, W, 1.0, t_end=T_END, tol=s.tol, samples=SAMPLES)
-            measured = distance_from_line(flow.times.numpy(), flow.V.log().numpy())
-            yield topology, n, 1.0, draw, measured
+    for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory logs", n)):
+        flow = integrate(X0, W, 1.0, t_end=T_END, tol=s.tol, samples=SAMPLES)
+        measured = distance_from_line(flow.times.numpy(), flow.V.log().numpy())
+        yield 1.0, draw, measured
 
 
 def distance_from_line(times: np.ndarray, log_V: np.ndarray) -> float:
@@ -100,25 +98,24 @@ DECAYS = 30
 RELATIVE, ABSOLUTE = 1e-12, 1e-14
 
 
-def means(s: TheoryOptions) -> Rows:
+def means(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """The distance of the last state of dx_i/dt = Σ_j W_ij (x_j − x_i) from the initial mean.
 
     ``measured`` is the largest |x_i − x̄(0)| as a share of its initial value, for each graph and
     Gaussian initial state. The equation is solved as it is printed, by an explicit method.
     """
-    for topology, n, W in graphs(s):
-        weights = W.numpy()
-        t_end = DECAYS / algebraic_connectivity(W)
+    weights = W.numpy()
+    t_end = DECAYS / algebraic_connectivity(W)
 
-        def velocity(t: float, x: np.ndarray, weights: np.ndarray = weights) -> np.ndarray:
-            return (weights * (x[None, :] - x[:, None])).sum(1)
+    def velocity(t: float, x: np.ndarray) -> np.ndarray:
+        return (weights * (x[None, :] - x[:, None])).sum(1)
 
-        for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory means", n)):
-            x0 = X0[:, 0].numpy()
-            error = {"rtol": RELATIVE, "atol": ABSOLUTE}
-            solved = solve_ivp(velocity, (0, t_end), x0, method="DOP853", **error)
-            off = np.abs(solved.y[:, -1] - x0.mean()).max() / np.abs(x0 - x0.mean()).max()
-            yield topology, n, draw, float(off)
+    for draw, X0 in enumerate(states(n, s.draws, s.seed, "theory means", n)):
+        x0 = X0[:, 0].numpy()
+        error = {"rtol": RELATIVE, "atol": ABSOLUTE}
+        solved = solve_ivp(velocity, (0, t_end), x0, method="DOP853", **error)
+        off = np.abs(solved.y[:, -1] - x0.mean()).max() / np.abs(x0 - x0.mean()).max()
+        yield draw, float(off)
 
 
 # Supplement A: on switching graphs, linear consensus is at least as fast as exp(−λ₂* t).

@@ -14,7 +14,7 @@ from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import simulate, synchronization_index
 from ngo.gossip.mixing_matrix import algebraic_connectivity, laplacian, mixing_of
 from ngo.gossip.schedule import Mixing
-from ngo.theorems.graphs import Rows, graphs, residual, states, unit_spread
+from ngo.theorems.graphs import Rows, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
 from verdicts.registry import check
 
@@ -25,30 +25,29 @@ STEPS = 50
 LEAST_SHARE = 1e-6
 
 
-def decays(s: TheoryOptions) -> Rows:
+def decays(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """The largest factor by which ‖x − x̄‖ changes in a step, and 1 − γλ₂(L(W)).
 
     One row for each graph and γ of ``floor_gamma``. The starts are Gaussian states and the
     eigenvectors of λ₂ and λ_n.
     """
-    for topology, n, W in graphs(s):
-        generator = torch_stream(s.seed, "theory decays", n)
-        _, vectors = torch.linalg.eigh(laplacian(W))
-        drawn = torch.randn(n, s.draws, generator=generator, dtype=torch.float64)
-        starts = torch.cat([drawn, vectors[:, [1, -1]]], dim=1)
-        connectivity = algebraic_connectivity(W)
-        for gamma in s.floor_gamma:
-            states = simulate(starts, W, 1.0, gamma, STEPS).states
-            spread = (states - states.mean(1, keepdim=True)).norm(dim=1)
-            share = spread / spread[0]
-            ratio = (share[1:] / share[:-1])[share[:-1] > LEAST_SHARE]
-            yield topology, n, gamma, float(ratio.max()), 1 - gamma * connectivity
+    generator = torch_stream(s.seed, "theory decays", n)
+    _, vectors = torch.linalg.eigh(laplacian(W))
+    drawn = torch.randn(n, s.draws, generator=generator, dtype=torch.float64)
+    starts = torch.cat([drawn, vectors[:, [1, -1]]], dim=1)
+    connectivity = algebraic_connectivity(W)
+    for gamma in s.floor_gamma:
+        states = simulate(starts, W, 1.0, gamma, STEPS).states
+        spread = (states - states.mean(1, keepdim=True)).norm(dim=1)
+        share = spread / spread[0]
+        ratio = (share[1:] / share[:-1])[share[:-1] > LEAST_SHARE]
+        yield gamma, float(ratio.max()), 1 - gamma * connectivity
 
 
 # Supplement A: discrete linear consensus is reached for every γ below 1/Δ.
 
 
-def degrees(s: TheoryOptions) -> Rows:
+def degrees(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """What is left of V after ``delay_rounds`` rounds with γ = ``degree_share`` / Δ.
 
     Δ is the largest weighted degree, max_i Σ_{j≠i} W_ij, with two kinds of weights: Metropolis
@@ -56,16 +55,15 @@ def degrees(s: TheoryOptions) -> Rows:
     start is the sum of the eigenvectors of λ₂ and λ_n. ``limit`` is 2/λ_n: linear gossip converges
     for all smaller γ.
     """
-    for topology, n, W in graphs(s):
-        between = W - torch.diag(W.diagonal())
-        for weights, A in (("metropolis", between), ("unit", (between > 0).double())):
-            degree = float(A.sum(1).max())
-            values, vectors = torch.linalg.eigh(laplacian(A))
-            X0 = vectors[:, [1, -1]].sum(1, keepdim=True) if n > 2 else vectors[:, -1:]
-            for share in s.degree_share:
-                gamma = share / degree
-                left = residual(X0, A, 1.0, gamma, s.delay_rounds)
-                yield topology, n, weights, share, gamma, 2 / float(values[-1]), left
+    between = W - torch.diag(W.diagonal())
+    for weights, A in (("metropolis", between), ("unit", (between > 0).double())):
+        degree = float(A.sum(1).max())
+        values, vectors = torch.linalg.eigh(laplacian(A))
+        X0 = vectors[:, [1, -1]].sum(1, keepdim=True) if n > 2 else vectors[:, -1:]
+        for share in s.degree_share:
+            gamma = share / degree
+            left = residual(X0, A, 1.0, gamma, s.delay_rounds)
+            yield weights, share, gamma, 2 / float(values[-1]), left
 
 
 # V of rounds of NGO ends near that of the largest two-cycle, the chatter floor.
@@ -78,27 +76,26 @@ FLOOR_ROUNDS = 100
 MAX_NUMBERS = 10**9
 
 
-def chatter_floors(s: TheoryOptions) -> Rows:
+def chatter_floors(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """V at the end of rounds of NGO from a Gaussian state, and V of the largest two-cycle.
 
     Each run lasts for twice the sharp T* of the continuous system, in rounds; ``measured`` is the
     mean over the next ``FLOOR_ROUNDS``. p = 1/2 is left out: no floor is predicted there.
     """
     dimension = s.floor_dimension
-    for topology, n, W in graphs(s):
-        generator = torch_stream(s.seed, "theory states", n)
-        X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
-        V0 = float(synchronization_index(X0))
-        first = torch.Generator().manual_seed(0)
-        starts = torch.randn(n, bounds.CYCLE_STARTS, generator=first, dtype=torch.float64)
-        for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
-            bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
-            told = f"it must be larger: p = {p!r} on {n} workers takes {2 * bound:,.0f} rounds"
-            check(2 * bound * X0.numel() <= MAX_NUMBERS, "floor_gamma", gamma, told)
-            run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
-            measured = float(run.V[-FLOOR_ROUNDS:].mean())
-            predicted = bounds.chatter_V(gamma, W, p, dimension, starts.numpy())
-            yield topology, n, p, gamma, dimension, measured, predicted
+    generator = torch_stream(s.seed, "theory states", n)
+    X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
+    V0 = float(synchronization_index(X0))
+    first = torch.Generator().manual_seed(0)
+    starts = torch.randn(n, bounds.CYCLE_STARTS, generator=first, dtype=torch.float64)
+    for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
+        bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
+        told = f"it must be larger: p = {p!r} on {n} workers takes {2 * bound:,.0f} rounds"
+        check(2 * bound * X0.numel() <= MAX_NUMBERS, "floor_gamma", gamma, told)
+        run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
+        measured = float(run.V[-FLOOR_ROUNDS:].mean())
+        predicted = bounds.chatter_V(gamma, W, p, dimension, starts.numpy())
+        yield p, gamma, dimension, measured, predicted
 
 
 # Section 3.3: consensus is reached, with probability 1, on graphs that are drawn in each round.
@@ -130,25 +127,24 @@ def random_graphs(s: TheoryOptions) -> Rows:
 LONGER = 4
 
 
-def failures(s: TheoryOptions) -> Rows:
+def failures(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """What is left of V after rounds in which each link fails with probability ``link_loss``.
 
     Links fail independently in each round; the rest has Metropolis weights, and γ is ``sgd_gamma``.
     ``without`` is the residual of as many rounds without failures. One row for each graph and
     exponent: ``sgd_p`` with ``delay_rounds`` rounds; 1, which is slower, with ``LONGER`` as many.
     """
-    for topology, n, W in graphs(s):
-        generator = torch_stream(s.seed, "theory failures", n)
-        X0 = unit_spread(n, generator)
-        edges = W.triu(1).nonzero()
-        failing = []
-        for _ in range(LONGER * s.delay_rounds):
-            kept = torch.rand(len(edges), generator=generator) >= s.link_loss
-            failing.append(mixing_of(n, edges[kept].numpy()))
-        for p, rounds in ((s.sgd_p, s.delay_rounds), (1.0, LONGER * s.delay_rounds)):
-            left = residual(X0, failing, p, s.sgd_gamma, rounds)
-            without = residual(X0, W, p, s.sgd_gamma, rounds)
-            yield topology, n, p, s.link_loss, left, without
+    generator = torch_stream(s.seed, "theory failures", n)
+    X0 = unit_spread(n, generator)
+    edges = W.triu(1).nonzero()
+    failing = []
+    for _ in range(LONGER * s.delay_rounds):
+        kept = torch.rand(len(edges), generator=generator) >= s.link_loss
+        failing.append(mixing_of(n, edges[kept].numpy()))
+    for p, rounds in ((s.sgd_p, s.delay_rounds), (1.0, LONGER * s.delay_rounds)):
+        left = residual(X0, failing, p, s.sgd_gamma, rounds)
+        without = residual(X0, W, p, s.sgd_gamma, rounds)
+        yield p, s.link_loss, left, without
 
 
 # The delay theorem (Section 3.3, Supplement A): consensus is reached for τ up to π/(2λ_n).
@@ -162,7 +158,7 @@ SHARES = (0.9, 1.0)
 LENGTH = 200
 
 
-def delays(s: TheoryOptions) -> Rows:
+def delays(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """The largest delay under which consensus in rounds is reached, and its limits, for p = 1 too.
 
     - ``tolerated``, for p = 1: the largest delay under which V decays, since it then vanishes. A
@@ -175,28 +171,26 @@ def delays(s: TheoryOptions) -> Rows:
     p ≠ 1 the results depend on the spread.
     """
     gamma, rounds = s.delay_step, s.delay_rounds
-    for topology, n, W in graphs(s):
-        X0 = _eigen(W)[1] * math.sqrt(n)
-        limit, limit_of_rounds = bounds.delay_limit(W), bounds.delay_limit(W, gamma)
-        for p in (*s.p, 1.0):
-            share = 1.0 if p == 1 else s.delay_share
-            tolerated = delayed_tolerance(X0, W, p, gamma, rounds, share)
-            left = residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma))
-            floor = residual(X0, W, p, gamma, rounds)
-            yield topology, n, p, gamma, tolerated, limit, limit_of_rounds, left, floor
+    X0 = _eigen(W)[1] * math.sqrt(n)
+    limit, limit_of_rounds = bounds.delay_limit(W), bounds.delay_limit(W, gamma)
+    for p in (*s.p, 1.0):
+        share = 1.0 if p == 1 else s.delay_share
+        tolerated = delayed_tolerance(X0, W, p, gamma, rounds, share)
+        left = residual(X0, W, p, gamma, rounds, round(limit / 2 / gamma))
+        floor = residual(X0, W, p, gamma, rounds)
+        yield p, gamma, tolerated, limit, limit_of_rounds, left, floor
 
 
-def limits(s: TheoryOptions) -> Rows:
+def limits(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """The largest delay of linear consensus in rounds of length ``step``, and π/(2λ_n).
 
     Delays are in units of time; a run lasts equally long for each length of a round.
     """
-    for topology, n, W in graphs(s):
-        X0 = _eigen(W)[1] * math.sqrt(n)
-        for divisor in DIVISORS:
-            step, rounds = s.delay_step / divisor, s.delay_rounds * divisor
-            tolerated = delayed_tolerance(X0, W, 1.0, step, rounds)
-            yield topology, n, step, tolerated, bounds.delay_limit(W)
+    X0 = _eigen(W)[1] * math.sqrt(n)
+    for divisor in DIVISORS:
+        step, rounds = s.delay_step / divisor, s.delay_rounds * divisor
+        tolerated = delayed_tolerance(X0, W, 1.0, step, rounds)
+        yield step, tolerated, bounds.delay_limit(W)
 
 
 def delayed_tolerance(
@@ -223,33 +217,31 @@ def delayed_tolerance(
     return held * gamma
 
 
-def unit_steps(s: TheoryOptions) -> Rows:
+def unit_steps(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """What is left of V after ``delay_rounds`` rounds of the delay equation with p = 1.
 
     The equation has no γ: its steps have length 1. One row for each graph and delay τ of 0 and 1
     rounds; ``limit`` is π/(2λ_n), up to which the theorem allows τ.
     """
-    for topology, n, W in graphs(s):
-        (X0,) = states(n, 1, s.seed, "theory unit steps", n)
-        for delay in (0, 1):
-            left = residual(X0, W, 1.0, 1.0, s.delay_rounds, delay)
-            yield topology, n, delay, bounds.delay_limit(W), left
+    (X0,) = states(n, 1, s.seed, "theory unit steps", n)
+    for delay in (0, 1):
+        left = residual(X0, W, 1.0, 1.0, s.delay_rounds, delay)
+        yield delay, bounds.delay_limit(W), left
 
 
-def marginal(s: TheoryOptions) -> Rows:
+def marginal(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     """What is left of V with a delay at the limit, and at 0.9 of it, for each ``marginal_delay``.
 
     A delay of k rounds is the limit of linear consensus in rounds of length γ =
     2 sin(π/(2(2k + 1)))/λ_n. For large k, kγ tends to π/(2λ_n), the limit in continuous time. The
     start is the eigenvector of λ_n.
     """
-    for topology, n, W in graphs(s):
-        largest, X0 = _eigen(W)
-        for delay in s.marginal_delay:
-            at_limit = 2 * math.sin(math.pi / (2 * (2 * delay + 1))) / largest
-            for share in SHARES:
-                left = residual(X0, W, 1.0, share * at_limit, LENGTH * delay, delay)
-                yield topology, n, delay, share, left
+    largest, X0 = _eigen(W)
+    for delay in s.marginal_delay:
+        at_limit = 2 * math.sin(math.pi / (2 * (2 * delay + 1))) / largest
+        for share in SHARES:
+            left = residual(X0, W, 1.0, share * at_limit, LENGTH * delay, delay)
+            yield delay, share, left
 
 
 def _eigen(W: Tensor) -> tuple[float, Tensor]:

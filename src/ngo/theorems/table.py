@@ -120,8 +120,11 @@ DRAWN = "redrawn"
 #: The forms of ``bounds.finite_time_bound``.
 TIMES = ("paper", "corrected", "sharp")
 
+OF_GRAPHS = ["topology", "n"]
+
 #: The kinds of rows, in their order in shipped tables: what yields the values of the columns, row
-#: by row (``module:function`` in this folder), and then the names of the columns.
+#: by row (``module:function`` in this folder), and then the names of the columns. Where the first
+#: are ``OF_GRAPHS``, the function is called with each graph, its n and W, and yields the others.
 KINDS = {
     "bounds": f"continuous:consensus_times topology n p gamma draw V0 measured {' '.join(TIMES)}",
     "delays": "rounds:delays topology n p gamma tolerated limit limit_of_rounds residual floor",
@@ -149,8 +152,12 @@ KINDS = {
 def table_of(kind: str, options: TheoryOptions) -> Table:
     """The rows of a kind, measured."""
     measure, *columns = KINDS[kind].split()
-    rows = resolve_name(f"ngo.theorems.{measure}")(options)
-    return pd.DataFrame(list(rows), columns=columns)
+    measured = resolve_name(f"ngo.theorems.{measure}")
+    if columns[:2] != OF_GRAPHS:
+        return pd.DataFrame(list(measured(options)), columns=columns)
+    graphs = resolve_name("ngo.theorems.graphs:graphs")(options)
+    rows = [(*names, *row) for *names, W in graphs for row in measured(options, names[1], W)]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def rows_of(table: Table, kind: str) -> Table:
