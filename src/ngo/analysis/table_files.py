@@ -1,9 +1,8 @@
-"""Files of tidy tables, counts of the classes in files of partitions, and tallies of runs."""
+"""Files of tidy tables, and counts of the classes in files of partitions."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -20,12 +19,6 @@ from verdicts.files import CHECKSUMS, sealed
 from verdicts.registry import UserError
 
 STARTED = "started"
-
-
-def tally(values: Iterable[str]) -> str:
-    """``torch 2.14.0 (10 runs), torch 2.15.0 (1 run)``, from a value of each run."""
-    counts = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{value} ({count} run{'s' * (count != 1)})" for value, count in counts)
 
 
 def write(table: pd.DataFrame, path: str | Path, started: datetime | None = None) -> None:
