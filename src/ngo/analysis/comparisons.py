@@ -78,24 +78,18 @@ def published_for(rows: pd.DataFrame, reference: str | Path, column: str | None)
     file are for one data set, they are taken for any. In the file, the column ``partition`` is
     ``iid`` or ``noniid``. ``rows`` have the columns ``cases.CELL``.
     """
-    keys, lookup = _keys(rows.assign(partition=halves(rows))), {}
-    numbers, sole = pd.read_csv(found(reference)), sole_dataset(reference)
-    for dataset in rows["dataset"].unique() if column else ():
-        name = sole or DATASETS[dataset].stands_in_for or dataset
-        printed = numbers[numbers["dataset"] == name].assign(dataset=dataset)
-        lookup |= dict(zip(_keys(printed), printed[column], strict=True))
-    return pd.Series([lookup.get(key, float("nan")) for key in keys], index=rows.index)
+    if column is None:
+        return pd.Series(float("nan"), rows.index)
+    sole, names = sole_dataset(reference), rows["dataset"]
+    printed_for = [sole or DATASETS[name].stands_in_for or name for name in names]
+    asked = rows.assign(partition=halves(rows), dataset=printed_for)[[*CELL]].astype(object)
+    numbers = pd.read_csv(found(reference))[[*CELL, column]].drop_duplicates(CELL, keep="last")
+    return asked.merge(numbers, on=[*CELL], how="left")[column].set_axis(rows.index)
 
 
 def halves(rows: pd.DataFrame) -> pd.Series:
     """``iid`` or ``noniid``, by the column ``partition``."""
     return rows["partition"].map(lambda name: "noniid" if PARTITIONS[name].by_label else "iid")
-
-
-def _keys(rows: pd.DataFrame) -> list[tuple]:
-    """The data set, half, topology (None if there is none) and method of each row."""
-    cells = rows[[*CELL]].astype(object)
-    return list(cells.where(cells.notna(), None).itertuples(index=False, name=None))
 
 
 # The order of rows in the paper's tables.
