@@ -24,7 +24,7 @@ from verdicts.statistics import ABSENT
 
 def print_comparison(table: pd.DataFrame) -> pd.DataFrame:
     """The printed form of ``comparisons.comparison_table``."""
-    ours, theirs = digits(table)
+    ours, theirs = zip(*(CRITERIA[name].digits for name in table["measure"]), strict=True)
     columns = {
         **({"Measure": table["measure"]} if table["measure"].nunique() > 1 else {}),
         **cell(table),
@@ -47,12 +47,6 @@ def cell(table: pd.DataFrame) -> dict[str, pd.Series]:
         "Topology": table["topology"].fillna(ABSENT),
         "Method": table["method"],
     }
-
-
-def digits(table: pd.DataFrame) -> tuple[Sequence[int], Sequence[int]]:
-    """Decimals of our numbers and of the paper's, by row."""
-    ours, theirs = zip(*(CRITERIA[name].digits for name in table["measure"]), strict=True)
-    return ours, theirs
 
 
 def diverged(table: pd.DataFrame) -> dict[str, pd.Series]:
@@ -82,7 +76,7 @@ def print_tuned(table: pd.DataFrame) -> pd.DataFrame:
     ``table`` also has the columns of ``comparisons.best_settings``, and the paper's difference in
     ``paper_ngo_minus_gossip``.
     """
-    ours, theirs = digits(table)
+    ours, theirs = ([digits] * len(table) for digits in ACCURACY.digits)
     columns = {
         **cell(table),
         "Best p": list(map(with_edge, table["p"], table["p_edge"])),
