@@ -192,13 +192,12 @@ def gains(runs: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """NGO − gossip of ``value``, by seed, for each group ``by``, in the column ``difference``.
 
     Each row of ``runs`` is one run; a seed with one of the two alone is left out. Columns: ``by``,
-    seed, difference, diverged (whether either run diverged), method (``ngo``), run.
+    seed, difference, diverged (whether either run diverged), method (``ngo``).
     """
     rows = runs[runs["method"].isin(["gossip", "ngo"])]
     rows = rows.assign(value=rows[value].where(~rows["diverged"]))
     pairs = paired(rows, by, "value", "difference")
-    name = pairs[[*by, "seed"]].astype(str).agg("-".join, axis=1)
-    return pairs.assign(diverged=pairs["difference"].isna(), method="ngo", run=name)
+    return pairs.assign(diverged=pairs["difference"].isna(), method="ngo")
 
 
 # Each method at its best exponent p and synchronization rate γ, chosen by held-out accuracy.
