@@ -125,15 +125,9 @@ class CohortStepper(Stepper):
             self.population.average()
             self._exchange.restore()
 
-    @property
-    def _number(self) -> int:
-        return self.t % self._every if self._restarts else self.t
-
-    def take(self, *given: Any, **more: Any) -> None:
-        """The method's update, in which steps are counted from the start of the round."""
-        if self._restarts:
-            more["number"] = (self.t - 1) % self._every
-        super().take(*given, **more)
+    def _number(self, t: int) -> int:
+        """Steps are counted from the start of the round, where a method has local steps."""
+        return t % self._every if self._restarts else t
 
     def state_dict(self) -> State:
         """All that the next steps depend on: of workers, of those that ever took part."""

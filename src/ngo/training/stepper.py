@@ -182,10 +182,9 @@ class Stepper:
             self._taken = self._half_step()
             return self.population.gradients(self.batches, self._taken)
 
-    @property
-    def _number(self) -> int:
-        """The number of the next step, as the method sees it."""
-        return self.t
+    def _number(self, t: int) -> int:
+        """The number of step ``t`` of the run, as the method sees it."""
+        return t
 
     def _half_step(self) -> HalfStep | None:
         """That of the next step, if each worker may take it as soon as it has its gradient."""
@@ -193,11 +192,15 @@ class Stepper:
         ordered = self._spec.order in (None, adapt_then_combine.__name__)
         if not (method.descends and self._rule.chain and ordered) or self._spec.absence:
             return None
-        if self._number == 0 or population.backend not in HALF_STEPS or population.X.is_cuda:
+        if (
+            self._number(self.t) == 0
+            or population.backend not in HALF_STEPS
+            or population.X.is_cuda
+        ):
             return None
         given = population.X, population.G, self.network, self.matrices
         chains = lambda step: HalfStep.of(step.half_step(), step.G)  # noqa: E731
-        return Stepper.take(self, *given, t=self.t, number=self._number, update=chains)
+        return self.take(*given, t=self.t, update=chains)
 
     @contextmanager
     def absences(self) -> Iterator[None]:
@@ -235,13 +238,12 @@ class Stepper:
         matrices: dict[str, torch.Tensor],
         created: Callable[[torch.Tensor], None] = lambda matrix: None,
         t: int | None = None,
-        number: Any = None,
         update: Callable[[Step], Any] | None = None,
     ) -> Any:
         """The method's update of ``X`` in step ``t``, by default that which ``next_matrix`` began.
 
-        ``matrices`` are the method's own; ``created`` is called with each new one. The method sees
-        ``number`` in the place of ``t``, if it is given. Another ``update`` may see the step.
+        ``matrices`` are the method's own; ``created`` is called with each new one. Another
+        ``update`` may see the step.
         """
         t = self.t - 1 if t is None else t
         if self._mixing is None:  # the method reaches the server alone
@@ -254,7 +256,7 @@ class Stepper:
         changed = scheduled(self._spec, t, self.steps)
         fields = DeclaredFields(replace(self._spec, **changed)) if changed else self._fields
         step = Step(
-            t if number is None else number,
+            self._number(t),
             self.steps,
             X,
             G,
