@@ -83,8 +83,8 @@ class Source:
     # Reads only the labels of the training samples, where that is quicker than to read all.
     read_labels: Callable[[Path], np.ndarray] | None = None
 
-    # The files, relative to the data root, with their md5 sums. Without a sum, any content is
-    # accepted. A second sum is that of the compressed file, NAME.gz.
+    # The files, relative to the data root, with their md5 sums, or the SHA-256 of a described one.
+    # Without a sum, any content is accepted. A second sum is that of the compressed file, NAME.gz.
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     # A folder of many files without checksums, relative to the data root.

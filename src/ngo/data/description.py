@@ -23,7 +23,7 @@ from ngo.data.dataset import Arrays, Source
 from ngo.data.download import digest
 from ngo.data.loading import checked_arrays, read_arrays
 from ngo.data.partition import OWNERS
-from verdicts.files import check_keys, read_mapping, regular_file
+from verdicts.files import check_keys, read_mapping
 from verdicts.registry import Registry, UserError, check
 
 #: The arrays that a file must have.
@@ -100,7 +100,7 @@ def source_of(described: Description) -> Source:
         return as_samples(_arrays(described, root, *ARRAYS))
 
     facts = described.train_samples, described.input_shape, described.classes
-    return Source(read, *facts, read_labels=labels, files={described.file: ()})
+    return Source(read, *facts, read_labels=labels, files={described.file: (described.sha256,)})
 
 
 def as_samples(arrays: Mapping[str, np.ndarray]) -> Arrays:
@@ -129,26 +129,8 @@ def as_targets(array: np.ndarray) -> np.ndarray:
     return array[:, None] if array.ndim == 1 else array
 
 
-def check_content(dataset: str, root: Path) -> None:
-    """Raise a UserError if a described data set has changed; other data sets pass."""
-    if dataset in DESCRIBED:
-        _verified(DESCRIBED[dataset], root)
-
-
 def _arrays(described: Description, root: Path, *names: str) -> dict[str, np.ndarray]:
-    return read_arrays(_verified(described, root), names)
-
-
-def _verified(described: Description, root: Path) -> Path:
-    """The file; a UserError unless its content is the described one."""
-    place = regular_file(root / described.file, "data.root")
-    if (now := digest(place, "sha256")) != described.sha256:
-        raise UserError(
-            f"data.root: the content of {str(place)!r} is not the described one: its digest is "
-            f"{now[:12]}…, that of {described.dataset} {described.sha256[:12]}…; restore it, or "
-            f"describe it again (ngo describe)."
-        )
-    return place
+    return read_arrays(root / described.file, names)
 
 
 def _is_text(value: object) -> bool:

@@ -118,12 +118,19 @@ def _packed(download: Download, root: Path) -> Path | None:
 
 
 def _verified(path: Path, sums: tuple[str, ...]) -> Path:
-    if sums and (md5 := digest(path, "md5")) not in sums:
+    """The file; a UserError unless it has one of the sums, if there are any."""
+    algorithm = "sha256" if sums and len(sums[0]) == 64 else "md5"
+    if not sums or (now := digest(path, algorithm)) in sums:
+        return path
+    if algorithm == "sha256":
         raise UserError(
-            f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {md5}, the "
-            f"release's {' or '.join(sums)}. Remove it and run again to download it."
+            f"data.root: the content of {str(path)!r} is not the described one: its digest is "
+            f"{now[:12]}…, not {sums[0][:12]}…; restore it, or describe it again (ngo describe)."
         )
-    return path
+    raise UserError(
+        f"data.root: {str(path)!r} is corrupt or truncated: its md5 is {now}, the release's "
+        f"{' or '.join(sums)}. Remove it and run again to download it."
+    )
 
 
 def present(path: Path, forms: int) -> Path | None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ngo.common.fields import Options, at_least, registers, whole
 from ngo.common.registries import DATASETS, OBJECTIVES, PARTITIONS, SHORT_SHARES
+from ngo.data.download import prepare
 from verdicts.registry import Registry, UserError, check
 
 Parts = list[np.ndarray]
@@ -167,7 +168,7 @@ def sample_owners(dataset: str, root: Path) -> np.ndarray:
     Owners are numbered from 0 in the order of their names. (Labels are ``[m]``, so that they are
     not mistaken for owners.) A UserError unless each training sample has an owner.
     """
-    owners = np.asarray(OWNERS[dataset](root))
+    owners = np.asarray(OWNERS[dataset](prepare(dataset, root)))
     m = DATASETS[dataset].train_samples
     right, key = owners.shape == (m,), f"dataset {dataset!r}: the shape of its owners"
     check(right, key, owners.shape, f"it must be ({m},), one for each training sample")

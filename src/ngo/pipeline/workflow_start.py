@@ -18,7 +18,6 @@ import yaml
 
 from ngo.common.files import exclusive_lock, remove_all_partial, writable_folder, write_text
 from ngo.data import download
-from ngo.data.description import check_content
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config import read_config
 from ngo.pipeline.jobs import Drawing, Job
@@ -109,7 +108,6 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
     specs = [spec for job in jobs for spec in job.runs]
     for name in sorted({spec.dataset for spec in specs}.union(*(d.datasets for d in drawings))):
         download.check(name, root)
-        check_content(name, root)
     check_shares(specs, root)
     write_files([*jobs, *drawings])
 
