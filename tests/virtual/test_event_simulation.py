@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from cases import cases, refused
 from runs import digits_run, trained, without_clock
 
 from ngo.common.registries import METHODS, TOPOLOGIES
-from ngo.virtual.event_simulation import EventSimulation, Graphs
+from ngo.virtual.event_simulation import MESSAGE, Ended, EventSimulation, Graphs
 from ngo.virtual.waiting_stepper import WaitingTimes
 
 SIZE = 100
@@ -14,6 +16,14 @@ SIZE = 100
 def simulation(**values):
     spec = digits_run(**{"clock": "asynchronous", "workers": 2, **values})
     return EventSimulation(spec, Graphs(spec, 9), METHODS[spec.method].arrivals, SIZE)
+
+
+def columns(window):
+    """The steps of a window, and the messages that they use, by columns."""
+    steps = dict(zip(Ended._fields, map(list, zip(*window.steps, strict=True)), strict=True))
+    messages = np.array(window.messages, MESSAGE)
+    used = {name: messages[name].tolist() for name in ("user", "source")}
+    return SimpleNamespace(first=window.first, **steps, **used)
 
 
 def ends(window):
@@ -37,7 +47,7 @@ def staleness(window):
 
 def test_equal_workers_step_together_and_a_slow_one_is_used_when_it_ends():
     events = simulation(workers=4, step_seconds=0.5)
-    window = events.window(8)
+    window = columns(events.window(8))
     assert ends(window) == [(i, t) for t in (0, 1) for i in range(4)]
     assert events.now == 1.0
     assert staleness(window) == {i: [0] * 4 for i in range(4)}
@@ -45,7 +55,7 @@ def test_equal_workers_step_together_and_a_slow_one_is_used_when_it_ends():
     assert (window.gradient, window.round) == ([0] * 4 + [1] * 4,) * 2
     # The fast one ends its step t at t + 1, the slow one at 3 (t + 1).
     events = simulation(slow_workers=1, slow_factor=3.0)
-    window = events.window(8)
+    window = columns(events.window(8))
     assert events.now == 6.0
     assert ends(window) == [(1, 0), (1, 1), (0, 0), (1, 2), (1, 3), (1, 4), (0, 1), (1, 5)]
     # The slow one sees what the fast one ended a second before; the fast one what was sent at 3.
@@ -57,7 +67,7 @@ def test_equal_workers_step_together_and_a_slow_one_is_used_when_it_ends():
 
 @pytest.mark.parametrize(("latency", "stale"), [(0.0, 0), (1.0, 1), (1.5, 2)])
 def test_equal_workers_are_as_stale_as_the_latency(latency, stale):
-    window = simulation(latency=latency).window(40)
+    window = columns(simulation(latency=latency).window(40))
     found = staleness(window)
     assert found[0] == found[1] == [stale] * (20 - stale)
     assert (max(window.whole) >= 0) == (latency == 0)
@@ -70,7 +80,7 @@ def test_bandwidth_below_the_rate_of_models_drops_models_in_between():
     it is there at 9, as step 8 ends, and is used until step 11.
     """
     events = simulation(bandwidth=SIZE / 4)
-    window = events.window(160)
+    window = columns(events.window(160))
     assert {t for _, (_, t) in uses(window)} == {0, *range(3, 75, 4)}
     assert set(staleness(window)[0]) == {4, 5, 6, 7, 8}
     assert events.wires.messages == pytest.approx(2 * 80 / 4, abs=4)
@@ -96,15 +106,15 @@ def test_messages_that_arrive_together_are_those_that_arrive_one_by_one(fields, 
 def test_all_messages_are_used_once_and_none_is_used_twice():
     events = simulation(method="async_push_sum", topology="directed_ring", workers=5,
                     speed="log_normal", latency=0.7)  # fmt: skip
-    window = events.window(500)
+    window = columns(events.window(500))
     sent = list(zip(window.source, [window.worker[k] for k in window.user], strict=True))
     assert len(set(sent)) == len(sent)
     assert len(sent) + sum(1 for _ in events.wires.live()) == events.wires.messages == 500
-    assert set(window.self_weights) == {0.5}
+    assert set(window.self_weight) == {0.5}
 
 
 def test_pairs_meet_at_random_neighbours_only_and_not_without_their_messages():
-    window = simulation(method="ad_psgd", workers=5, speed="log_normal").window(500)
+    window = columns(simulation(method="ad_psgd", workers=5, speed="log_normal").window(500))
     met = {(i, j) for i, j in zip(window.worker, window.partner, strict=True)}
     assert met == {(i, (i + s) % 5) for i in range(5) for s in (-1, 1)}
     assert np.unique(window.partner, return_counts=True)[1].min() > 70
@@ -115,7 +125,7 @@ def test_pairs_meet_at_random_neighbours_only_and_not_without_their_messages():
             now = window.round[k], window.turn[k]
             assert place.get(i, (-1, 0)) < now
             place[i] = now
-    window = simulation(method="ad_psgd", message_loss=0.5).window(400)
+    window = columns(simulation(method="ad_psgd", message_loss=0.5).window(400))
     assert window.partner.count(-1) == pytest.approx(300, rel=0.1)
 
 
@@ -127,7 +137,7 @@ def churned(tmp_path, *rows, **values):
 
 def test_workers_that_are_away_take_no_step_are_sent_nothing_and_all_end_a_run(tmp_path):
     events = churned(tmp_path, "2.5,0,leaves", "10.25,0,comes", workers=3)
-    window = events.window(40)
+    window = columns(events.window(40))
     slow = [k for k, worker in enumerate(window.worker) if worker == 0]
     assert [window.t[k] for k in slow] == list(range(len(slow)))
     # Worker 0 ends steps at 1, 2, then 11.25, 12.25, …; the others at 1, 2, 3, …
@@ -140,16 +150,16 @@ def test_workers_that_are_away_take_no_step_are_sent_nothing_and_all_end_a_run(t
     events = churned(tmp_path, "2.5,0,leaves", "3.5,1,leaves")
     refused("churn: all workers are away", events.window, 20)
     events = churned(tmp_path, "0,2,leaves", workers=3, method="async_push_sum", topology="ring")
-    window = events.window(20)
+    window = columns(events.window(20))
     assert events.wires.messages == 20
-    assert window.self_weights == pytest.approx([2 / 3] * 20)
+    assert window.self_weight == pytest.approx([2 / 3] * 20)
 
 
 def test_the_weight_of_a_model_that_is_not_there_goes_to_the_own_one():
     events = simulation(workers=3, topology="chain", latency=1.5)
-    assert events.window(6).self_weights == pytest.approx([1.0] * 6)
+    assert columns(events.window(6)).self_weight == pytest.approx([1.0] * 6)
     # Two steps later the first models have arrived.
-    assert events.window(9).self_weights == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+    assert columns(events.window(9)).self_weight == pytest.approx([2 / 3, 1 / 3, 2 / 3])
 
 
 # Runs whose workers wait for each other: their times, by hand.

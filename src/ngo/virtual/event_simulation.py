@@ -21,8 +21,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import chain
-from typing import Any
+from itertools import chain, compress
+from typing import Any, NamedTuple
 
 from ngo.common.lazy import np
 from ngo.common.registries import TOPOLOGIES
@@ -167,6 +167,29 @@ class Graphs:
         return self._known[t]
 
 
+class Ended(NamedTuple):
+    """A step that has ended."""
+
+    worker: int
+    #: The number of the step among those of its worker.
+    t: int
+    #: The round of its gradient; the round and the turn of its end.
+    gradient: int
+    round: int
+    turn: int
+    #: For steps that all workers take together, with all of their messages: the place of their
+    #: mixing matrix in ``Window.matrices``; else -1.
+    whole: int
+    #: The weight of its worker's own row in a sum.
+    self_weight: float
+    #: The worker with which it averages; -1 without one.
+    partner: int
+
+
+#: A message that a step uses: the step, that which sent it, and the weight.
+MESSAGE = [("user", "i8"), ("source", "i8"), ("weight", "f8")]
+
+
 @dataclass
 class Window:
     """Steps that end one after another, and the messages that they use.
@@ -176,25 +199,9 @@ class Window:
     """
 
     first: int
-    worker: list[int] = field(default_factory=list)
-    #: The number of the step among those of its worker.
-    t: list[int] = field(default_factory=list)
-    #: The round of its gradient; the round and the turn of its end.
-    gradient: list[int] = field(default_factory=list)
-    round: list[int] = field(default_factory=list)
-    turn: list[int] = field(default_factory=list)
-    #: For steps that all workers take together, with all of their messages: the place of their
-    #: mixing matrix in ``matrices``; else -1.
-    whole: list[int] = field(default_factory=list)
+    steps: list[Ended] = field(default_factory=list)
+    messages: list[tuple[int, int, float]] = field(default_factory=list)
     matrices: list[MixingMatrix] = field(default_factory=list)
-    #: The weight of its worker's own row in a sum.
-    self_weights: list[float] = field(default_factory=list)
-    #: The worker with which it averages; -1 without one.
-    partner: list[int] = field(default_factory=list)
-    #: For each message that a step uses: the step, that which sent it, and the weight.
-    user: list[int] = field(default_factory=list)
-    source: list[int] = field(default_factory=list)
-    weight: list[float] = field(default_factory=list)
 
 
 class EventSimulation:
@@ -270,31 +277,25 @@ class EventSimulation:
         first = self.ended
         self.ended += len(group)
         count, gradients = len(group), [self._last[i] + 1 for i in group]
-        at, turn, used, whole = max(gradients), 0, len(window.user), -1
+        at, turn, used, whole = max(gradients), 0, len(window.messages), -1
         shares = [1.0] * count
         if self.arrivals == "pair":
             at, turn = self._after([group[0], *([partner] if partner >= 0 else [])], at)
         elif (t + 1) % self._every == 0:
             graph = self.graphs.at(t, self._steps_by)
             shares = self._exchange(group, graph, first, window)
-            sources = window.source[used:]
+            sources = [source for _, source, _ in window.messages[used:]]
             # The round, ``at`` or a later one, and the turn after those of steps that sent these.
-            here = [source - window.first for source in sources if window.first <= source < first]
-            at, turn = max([(at, 0), *((window.round[k], window.turn[k] + 1) for k in here)])
+            sent = {source for source in sources if window.first <= source < first}
+            before = (window.steps[source - window.first] for source in sent)
+            at, turn = max([(at, 0), *((step.round, step.turn + 1) for step in before)])
             everything = (count, len(sources)) == (self._n, graph.W.edges)
             if everything and min(sources, default=first) >= first:
                 whole = len(window.matrices)
                 window.matrices.append(graph.W)
-        for i in group:
+        for i, gradient, share in zip(group, gradients, shares, strict=True):
             self._last[i] = at
-        window.worker += group
-        window.t += [t] * count
-        window.gradient += gradients
-        window.round += [at] * count
-        window.turn += [turn] * count
-        window.partner += [partner] * count
-        window.self_weights += shares
-        window.whole += [whole] * count
+            window.steps.append(Ended(i, t, gradient, at, turn, whole, share, partner))
 
     def _exchange(self, group: list[int], graph: Graph, first: int, window: Window) -> list[float]:
         """Send the models of a group, and take what has arrived.
@@ -333,9 +334,7 @@ class EventSimulation:
                 if len(used) < len(into):  # the others' weights go to the own row
                     missing = sum(into.values()) - sum(weight for _, weight in used)
                     shares[k - first] += missing
-            window.user += [k] * len(used)
-            window.source += [source for source, _ in used]
-            window.weight += [weight for _, weight in used]
+            window.messages += [(k, source, weight) for source, weight in used]
         return shares
 
     def _newest_of(self, worker: int) -> int | None:
@@ -384,15 +383,15 @@ class Arrangement:
         """``slots`` are those of steps before the window; ``live`` are the steps, of any window,
         whose messages may be used after it.
         """
-        self.worker, self.t = np.array(window.worker), np.array(window.t)
-        self.partner = np.array(window.partner)
-        self.whole, self.matrices = np.array(window.whole), window.matrices
-        self.self_weights = np.array(window.self_weights)
-        self.user = np.array(window.user, dtype=np.int64) - window.first
-        self.weight = np.array(window.weight, dtype=float)
-        self._gradient, self._round = np.array(window.gradient), np.array(window.round)
-        turns = max(window.turn) + 1
-        keys, batch = np.unique(self._round * turns + window.turn, return_inverse=True)
+        kinds = [(name, "f8" if name == "self_weight" else "i8") for name in Ended._fields]
+        steps, messages = np.array(window.steps, kinds), np.array(window.messages, MESSAGE)
+        self.worker, self.t, self.partner = steps["worker"], steps["t"], steps["partner"]
+        self.whole, self.matrices = steps["whole"], window.matrices
+        self.self_weights = steps["self_weight"]
+        self.user, self.weight = messages["user"] - window.first, messages["weight"]
+        self._gradient, self._round = steps["gradient"], steps["round"]
+        turns = steps["turn"].max() + 1
+        keys, batch = np.unique(self._round * turns + steps["turn"], return_inverse=True)
         self._rounds = keys // turns
         self._order = np.lexsort((self.worker, batch))
         self._ends = np.searchsorted(batch[self._order], np.arange(len(keys) + 1))
@@ -407,9 +406,10 @@ class Arrangement:
         """Give each sent model a slot from its ``batch`` to the last one that uses it."""
         steps, never = len(self.worker), len(self._ends)
         last: dict[int, int] = {}
+        sources = [source for _, source, _ in window.messages]
         apart = self.whole[self.user] < 0  # the others are used where they are
-        source = np.array(window.source, dtype=np.int64)
-        for step, at in zip(source[apart].tolist(), batch[self.user[apart]].tolist(), strict=True):
+        batches = batch[self.user[apart]].tolist()
+        for step, at in zip(compress(sources, apart), batches, strict=True):
             if at > last.get(step, -1):
                 last[step] = at
         last |= dict.fromkeys(live, never)
@@ -434,7 +434,7 @@ class Arrangement:
                     released[last[step]].append(step)
             free += [slots[step] for step in released[b]]
         #: The slots of the messages that steps use, by their places in ``user``.
-        self.source = np.array([slots.get(step, -1) for step in window.source], dtype=np.int64)
+        self.source = np.array([slots.get(step, -1) for step in sources], dtype=np.int64)
         self.slots_at_end = {step: slots[step] for step in released[never]}
 
     def batches(self) -> Iterator[Batch]:
