@@ -163,18 +163,15 @@ def atomic_file(path: str | Path, key: str = "out") -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def remove_partial(path: str | Path) -> None:
-    """Remove partial files of ``path`` from killed processes. No process may be writing it now."""
-    path = Path(path)
-    for partial in path.parent.glob(f"{PARTIAL}{path.name}.*{path.suffix}"):
-        partial.unlink(missing_ok=True)
+def remove_partial(folder: str | Path, *names: str) -> None:
+    """Remove partial files of killed processes in a folder: of all files, or of those ``names``.
 
-
-def remove_all_partial(folder: str | Path) -> None:
-    """Remove partial files one and two levels below ``folder``. No process may be writing there."""
-    for path in [*Path(folder).glob(f"*/{PARTIAL}*"), *Path(folder).glob(f"*/*/{PARTIAL}*")]:
-        if path.is_file():
-            path.unlink(missing_ok=True)
+    No process may be writing them now.
+    """
+    for name in names or ("",):
+        for path in Path(folder).glob(f"{PARTIAL}{name}*"):
+            if path.is_file():
+                path.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

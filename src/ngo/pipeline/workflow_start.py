@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from ngo.common.files import exclusive_lock, remove_all_partial, writable_folder, write_text
+from ngo.common.files import exclusive_lock, remove_partial, writable_folder, write_text
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config import read_config
@@ -104,7 +104,8 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
 
     HELD.append(exclusive_lock(LOCK))
     atexit.register(_tell_folders, tier)
-    remove_all_partial("results")
+    for folder in (*Path("results").glob("*/"), *Path("results").glob("*/*/")):
+        remove_partial(folder)
     specs = [spec for job in jobs for spec in job.runs]
     for name in sorted({spec.dataset for spec in specs}.union(*(d.datasets for d in drawings))):
         download.check(name, root)

@@ -367,8 +367,7 @@ def turns(
             return None
         if last := None if overwrite else finished(out, origin, tell):
             return last
-        for name in OUTPUTS:
-            remove_partial(out / name)
+        remove_partial(out, *OUTPUTS)
         start = partial(Training, spec, problem, snapshots=snapshots, threads=threads)
         training = at_checkpoint(start, checkpoints)
         if training.resumed:
