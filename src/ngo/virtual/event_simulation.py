@@ -389,22 +389,19 @@ class Arrangement:
         self.whole, self.matrices = steps["whole"], window.matrices
         self.self_weights = steps["self_weight"]
         self.user, self.weight = messages["user"] - window.first, messages["weight"]
-        self._gradient, self._round = steps["gradient"], steps["round"]
         turns = steps["turn"].max() + 1
-        keys, batch = np.unique(self._round * turns + steps["turn"], return_inverse=True)
+        keys, batch = np.unique(steps["round"] * turns + steps["turn"], return_inverse=True)
         self._rounds = keys // turns
-        self._order = np.lexsort((self.worker, batch))
-        self._ends = np.searchsorted(batch[self._order], np.arange(len(keys) + 1))
-        by_batch = batch[self.user]
-        self._used = np.argsort(by_batch, kind="stable")
-        self._used_ends = np.searchsorted(by_batch[self._used], np.arange(len(keys) + 1))
+        self._gradients = _grouped(steps["gradient"], self.worker, self._rounds[-1] + 1)
+        self._steps = _grouped(batch, self.worker, len(keys))
+        self._used = _grouped(batch[self.user], np.arange(len(self.user)), len(keys))
         self._keep(window, batch, dict(slots), live)
 
     def _keep(
         self, window: Window, batch: np.ndarray, slots: dict[int, int], live: Iterable[int]
     ) -> None:
         """Give each sent model a slot from its ``batch`` to the last one that uses it."""
-        steps, never = len(self.worker), len(self._ends)
+        never = len(self._steps) + 1
         last: dict[int, int] = {}
         sources = [source for _, source, _ in window.messages]
         apart = self.whole[self.user] < 0  # the others are used where they are
@@ -421,10 +418,10 @@ class Arrangement:
             else:
                 free.append(slot)
         #: The slot of each step's model; -1 if no other batch uses it. The number of all slots.
-        self.slot = np.full(steps, -1)
+        self.slot = np.full(len(self.worker), -1)
         self.slots = len(free) + len(slots)
-        for b in range(never - 1):
-            for k in self._order[self._ends[b] : self._ends[b + 1]].tolist():
+        for b, steps in enumerate(self._steps):
+            for k in steps.tolist():
                 step = window.first + k
                 if step in last:
                     if not free:
@@ -440,10 +437,12 @@ class Arrangement:
     def batches(self) -> Iterator[Batch]:
         """The batches, in order."""
         before = -1
-        by_worker = np.lexsort((self.worker, self._gradient))
-        ends = np.searchsorted(self._gradient[by_worker], np.arange(self._rounds[-1] + 2))
-        for b, r in enumerate(self._rounds.tolist()):
-            gradients = by_worker[ends[r] : ends[r + 1]] if r > before else by_worker[:0]
-            used = self._used[self._used_ends[b] : self._used_ends[b + 1]]
-            yield gradients, self._order[self._ends[b] : self._ends[b + 1]], used
+        for r, steps, used in zip(self._rounds.tolist(), self._steps, self._used, strict=True):
+            yield self._gradients[r] if r > before else steps[:0], steps, used
             before = r
+
+
+def _grouped(groups: np.ndarray, by: np.ndarray, count: int) -> list[np.ndarray]:
+    """The places of the members of groups 0 to ``count`` − 1, each in the order of ``by``."""
+    order = np.lexsort((by, groups))
+    return np.split(order, np.searchsorted(groups[order], np.arange(1, count)))
