@@ -75,6 +75,17 @@ class Stochastic(nn.Linear):
         return super().forward(F.dropout(x, 0.5, self.training))
 
 
+class Dropping(nn.Linear):
+    """Its dropout goes on in evaluation."""
+
+    def __init__(self):
+        super().__init__(3, 4)
+        self.dropout = nn.Dropout()
+
+    def forward(self, x):
+        return super().forward(self.dropout.train()(x))
+
+
 class Replaced(nn.Linear):
     """Its buffer is a new tensor after each batch, and no view of the workers' buffers."""
 

@@ -655,6 +655,8 @@ def test_lists_of_indices_and_of_data_sets_are_partitions():
     lists = quick(partition=parts)
     sets = quick(train=[(X[i], y[i]) for i in map(np.asarray, parts)], test=DATA)
     mixed = quick(train=[Subset(Samples(), each) for each in np.array(parts)], test=DATA)
+    tables = [(pd.DataFrame(X[i].numpy()), y[i].numpy()) for i in map(np.asarray, parts)]
+    assert equal(quick(train=tables, test=DATA), sets)
     assert equal(lists, sets)
     assert equal(sets, mixed)
     assert lists.spec.partition.startswith("own-")
@@ -678,6 +680,13 @@ def test_targets_below_0_are_those_of_a_users_own_loss():
     )
     assert whole == real
     assert told(train=signs()).startswith("targets: -1 is not a class; int64 classes start from 0")
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.bool])
+def test_squared_errors_of_targets_of_any_type_are_those_of_float32(dtype):
+    targets, module = (X[:, :2] > 0).to(dtype), nn.Linear(3, 2)
+    runs = [quick(module, (X, z), loss=nn.MSELoss()) for z in (targets, targets.float())]
+    assert torch.allclose(*(row(run.consensus) for run in runs), atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int32, torch.bool])

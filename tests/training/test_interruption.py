@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from own_modules import Stochastic, equal, quick, stop_at, told
+from own_modules import Dropping, Stochastic, equal, quick, stop_at, told
 from torch.nn import functional as F
 
 import ngo
@@ -44,6 +44,12 @@ def test_ctrl_c_raises_an_error_with_the_run_so_far(name, step, steps, tmp_path)
     assert [state.step for state in seen] == list(range(step + 1, 5))
     again = quick(module, out=tmp_path, on_step=pytest.fail)  # nothing is trained
     assert equal(again, quick(module))
+
+
+def test_dropout_in_evaluation_is_the_same_after_a_restart(tmp_path):
+    module = Dropping()
+    quick(module, out=tmp_path, on_step=stop_at(3))
+    assert equal(quick(module, out=tmp_path), quick(module, threads=2))
 
 
 def test_ctrl_c_before_a_callback_ends_or_while_files_are_made_stays(monkeypatch, tmp_path):

@@ -7,7 +7,19 @@ import numpy as np
 import pytest
 import torch
 from cases import cases, refused
-from own_modules import CLASSES, DATA, PAIR, Replaced, X, line, numbers, prepared, quick, told
+from own_modules import (
+    CLASSES,
+    DATA,
+    PAIR,
+    Dropping,
+    Replaced,
+    X,
+    line,
+    numbers,
+    prepared,
+    quick,
+    told,
+)
 from runs import digits_run
 from torch import nn
 from torch.nn import functional as F
@@ -74,8 +86,9 @@ class Draws(nn.Linear):
     (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
     (Draws(lambda: F.dropout(X)), True),
     (Draws(lambda: np.random.rand()), True),
+    (Dropping(), True),
 )
-def test_draws_from_global_streams_are_detected(module, draws):
+def test_draws_from_global_streams_and_in_evaluation_are_detected(module, draws):
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
     assert tried(module)[1] is draws
     assert torch.equal(torch.get_rng_state(), before[0])
@@ -110,7 +123,7 @@ def test_wrong_data_is_refused_in_a_line(train, parts):
 
 def not_copied():
     module = nn.Linear(3, 4)
-    module.last = module.weight * 2  # deepcopy refuses tensors inside a graph
+    module.last = [module.weight * 2]  # deepcopy refuses tensors inside a graph
     return module
 
 

@@ -8,6 +8,7 @@ from cases import cases
 from own_modules import line
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.utils import prune
 
 import ngo
 from ngo.common.seeding import torch_stream
@@ -26,9 +27,14 @@ def data(*shape, tokens=0):
     return train, test
 
 
-def slow(module, train):
+def seeded(make):
+    torch.manual_seed(0)
+    return make()
+
+
+def slow(make, train):
     """The modules of all workers after steps of D-PSGD with full batches."""
-    modules = [deepcopy(module).train() for _ in train]
+    modules = [seeded(make).train() for _ in train]
     trained = [[x for x in each.parameters() if x.requires_grad] for each in modules]
     for _ in range(STEPS):
         for each, (X, y) in zip(modules, train, strict=True):
@@ -90,6 +96,56 @@ def shared():
     return nn.Sequential(nn.Linear(6, 6), norm, nn.Tanh(), nn.Linear(6, 6), norm, nn.Linear(6, 3))
 
 
+class Viewed(nn.Module):
+    """Its views change the number of rows, and that of dimensions."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.head = nn.Linear(3, 2), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.one(x.view(-1, 3))).view(-1).reshape(-1, 4))
+
+
+class Scalars(nn.Linear):
+    def __init__(self):
+        super().__init__(1, 3)
+
+    def forward(self, x):
+        return super().forward(x.view(x.size(0), -1))
+
+
+class Undropped(nn.Module):
+    """It looks for layers of dropout, and sets their probability."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.head = nn.Dropout(), nn.Dropout2d(), nn.Linear(6, 3)
+
+    def forward(self, x):
+        for kind in (nn.Dropout, nn.Dropout2d):
+            (layer,) = (each for each in self.modules() if isinstance(each, kind))
+            layer.p = float(kind is nn.Dropout2d)
+        x = torch.tanh(self.one(x))
+        return self.head(x + self.two(x[:, :, None, None]).flatten(1))
+
+
+class Aliased(nn.Linear):
+    """It takes its weight from a list, which vmap leaves as it is."""
+
+    def __init__(self):
+        super().__init__(6, 3)
+        self.weights = [self.weight]
+
+    def forward(self, x):
+        return F.linear(x, self.weights[0], self.bias)
+
+
+def pruned():
+    """Its weight is computed by a hook."""
+    return nn.Sequential(prune.l1_unstructured(nn.Linear(6, 6), "weight", 0.5), nn.Linear(6, 3))
+
+
 def embedding(**how):
     return nn.Sequential(nn.EmbeddingBag(7, 4, **how), nn.Linear(4, 3))
 
@@ -101,11 +157,15 @@ def embedding(**how):
     (Teacher, (6,), 0, ("auto", "threads", "vmap")),
     (Standardized, (2, 2, 2), 0, ("auto", "vmap")),
     (lambda: embedding(sparse=True), (5,), 7, ("auto", "loop")),
+    (Scalars, (), 0, ("auto", "threads", "vmap")),
+    (Viewed, (6,), 0, ("auto", "threads", "vmap")),
+    (Undropped, (6,), 0, ("auto", "threads", "vmap")),
+    (Aliased, (6,), 0, ("auto", "threads")),
+    (pruned, (6,), 0, ("auto", "threads", "vmap")),
 )
 def test_modules_equal_those_of_a_slow_loop(make, shape, tokens, backends):
-    torch.manual_seed(0)
-    module, (train, test) = make(), data(*shape, tokens=tokens)
-    expected = slow(module, train)
+    module, (train, test) = seeded(make), data(*shape, tokens=tokens)
+    expected = slow(make, train)
     for backend in backends:
         how = {"method": "dsgd", "topology": W.double(), "backend": backend, "threads": 2}
         how |= {"lr": LR, "batch_size": B, "epochs": STEPS, "progress": False}
@@ -162,6 +222,15 @@ class Listed(nn.Linear):
         return super().forward(self.layers[0](x))
 
 
+class Once(nn.Linear):
+    def __init__(self):
+        super().__init__(6, 3)
+        self.double = self.weight * 2
+
+    def forward(self, x):
+        return F.linear(x, self.double)
+
+
 class Learned(nn.CrossEntropyLoss):
     def __init__(self):
         super().__init__()
@@ -186,6 +255,7 @@ def hooked():
     "make, how, part",
     (lambda: Assigned(6, 3), {}, "its tensor 'weight' is replaced in a forward pass"),
     (Listed, {}, "depends on a parameter [6"),
+    (Once, {}, "depends on a parameter [3, 6] that it does not have"),
     (
         lambda: nn.Linear(6, 3),
         {"loss": Learned()},

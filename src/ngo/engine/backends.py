@@ -394,10 +394,7 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             ) from error
         for all_rows, values in ((buffers, local), (gradients_by_name, computed)):
             for name, tensor in all_rows.items():
-                if numbers is None:
-                    tensor.copy_(values[name])
-                else:
-                    tensor[rows] = values[name]
+                tensor[rows] = values[name].detach()  # of a tensor that is no parameter
         return losses.detach()
 
     return take

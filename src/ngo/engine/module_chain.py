@@ -237,7 +237,7 @@ class _Reader:
     def _dropout(self, layer: Dropout) -> None:
         _require(layer.generator is self._generator and layer.source is draw and not self.is_vae)
         draws = self.shape[0] if layer.channels else math.prod(self.shape)
-        self._add("dropout", self.shape, draws=draws, constant=1 - layer.probability)
+        self._add("dropout", self.shape, draws=draws, constant=1 - layer.p)
 
     def _vae(self, layer: VAE) -> None:
         _require(layer.generator is self._generator and layer.source is draw and self.is_vae)
@@ -270,7 +270,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
     **dict.fromkeys((nn.GroupNorm, nn.LayerNorm), _Reader._norm),
     **dict.fromkeys((nn.BatchNorm1d, nn.BatchNorm2d), _Reader._batch_norm),
     nn.Linear: _Reader._linear,
-    Dropout: _Reader._dropout,
+    **dict.fromkeys((Dropout, *Dropout.__subclasses__()), _Reader._dropout),
     VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,
     nn.Unflatten: _Reader._unflatten,

@@ -240,7 +240,8 @@ class Population:
                     with_rows(made, calls, generator if entry.brought else None)
                 return laid_out(made, on_cpu, contiguous).to(device).train()
 
-        self._consensus = build(torch_stream(seed, "dropout", None, device)).eval()
+        self._stream = torch_stream(seed, "dropout", None, device)
+        self._consensus = build(self._stream).eval()
         self._named = named_tensors(self._consensus)
         d, width, counted = (sum(map(torch.numel, named.values())) for named in self._named)
         self.n, self.d = n, d  # the numbers of workers, and of parameters of one model
@@ -352,6 +353,7 @@ class Population:
         If all of these agree, the consensus model is evaluated for them.
         """
         consensus = self.consensus()
+        self._stream.manual_seed(self._stream.initial_seed())  # for draws in evaluation
         matrices = self.honest, self.buffers[: self._honest], self.counts[: self._honest]
         agree = all(
             bool((row == rows).all()) for row, rows in zip(self._own(), matrices, strict=True)

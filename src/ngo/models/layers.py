@@ -174,24 +174,31 @@ class Dropout(RandomLayer):
         self, generator: torch.Generator, probability: float = 0.5, *, channels: bool = False
     ) -> None:
         super().__init__(generator)
-        self.probability = probability
-        self.channels = channels
+        self.p, self.channels = probability, channels
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Drop entries or channels of ``x`` in training; return ``x`` in evaluation."""
         if not self.training:
             return x
-        keep = 1 - self.probability
+        keep = 1 - self.p
         shape = (*x.shape[:2], *[1] * (x.dim() - 2)) if self.channels else x.shape
 
         def mask(generator: Stream) -> torch.Tensor:
             if isinstance(generator, CardStreams):
-                return ((generator.uniform(shape) < keep) * (1 / keep)).to(x.dtype)
+                return ((generator.uniform(shape) < keep) * (1 / (keep or 1))).to(x.dtype)
             empty = torch.empty(shape, dtype=x.dtype, device=generator.device)
-            return empty.bernoulli_(keep, generator=generator).div_(keep)
+            return empty.bernoulli_(keep, generator=generator).div_(keep or 1)
 
         scale = self.source(self.generator, mask)
         return x * (to_batch_last(scale).movedim(-1, 0) if x.stride(0) == 1 else scale)
+
+
+class UsersDropout(Dropout, nn.Dropout):
+    """It stands for a user's, whose code may look for its type."""
+
+
+class UsersDropout2d(Dropout, nn.Dropout2d):
+    """It stands for a user's, whose code may look for its type."""
 
 
 class VAE(RandomLayer):

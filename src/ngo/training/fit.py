@@ -294,8 +294,8 @@ def fit(
         problem, draws = try_problem(spec, problem, by_name=False)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
-            told = "a module that draws from a global random stream needs auto or loop"
-            told += " (nn.Dropout draws from the worker's own)"
+            told = "a module that draws from a global random stream, or in evaluation, needs auto "
+            told += "or loop (nn.Dropout draws from the worker's own stream)"
             check(spec.backend in ("auto", "loop"), "backend", spec.backend, told)
             how |= {"threads": 1, "backend": "loop"}
         own = {"module": copied, "loss": loss, "score": score}

@@ -33,7 +33,7 @@ from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
-from ngo.models.layers import Dropout, hooked
+from ngo.models.layers import Dropout, UsersDropout, UsersDropout2d, hooked
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import check_column
@@ -104,9 +104,10 @@ def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, T
     whole = {name: _reset_first(function) for name, function in named.items()}
     score = score and _reset_first(score)
     known: tuple[Any, Any] = (nn.functional.cross_entropy, nn.CrossEntropyLoss)
+    kind = torch.int64
     if data.classes is None:
-        known = nn.functional.mse_loss, nn.MSELoss
-    if loss is not None and not is_plain(loss, *known):
+        known, kind = (nn.functional.mse_loss, nn.MSELoss), torch.float32
+    if loss is not None and not (data.train_targets.dtype == kind and is_plain(loss, *known)):
         task = replace(task, loss=loss)
     task = replace(task, score=score or task.score, scores=whole)
     if not data.train_inputs.is_floating_point():
@@ -154,8 +155,12 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
     for name in hooked(made):
         how = "change gradients in a local rule, or by hooks of outputs in forward"
         raise UserError(f"module: its parameter {name!r} has a hook, which copies lose; {how}.")
+    held = [x for layer in made.modules() for x in vars(layer).values()]
+    computed = [x for x in held if isinstance(x, torch.Tensor) and not x.is_leaf]
+    # Forward passes compute these anew (weights by a hook, say); else the loss is refused.
+    instead = {id(x): nn.Parameter(x.detach().clone()) for x in computed}
     with refused("module: it can't be copied"):
-        return deepcopy(made)
+        return deepcopy(made, instead)
 
 
 def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
@@ -184,9 +189,10 @@ def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     modules: list[Any] = list(root.modules())
     new: dict[nn.Module | None, Dropout] = {}
     for layer in modules:
-        if type(layer) in (nn.Dropout, nn.Dropout2d) and 0 < layer.p < 1:
-            new[layer] = Dropout(generator, layer.p, channels=type(layer) is nn.Dropout2d)
-            new[layer].p = layer.p  # modules may read it
+        if type(layer) is nn.Dropout and 0 < layer.p < 1:
+            new[layer] = UsersDropout(generator, layer.p)
+        if type(layer) is nn.Dropout2d and 0 < layer.p < 1:
+            new[layer] = UsersDropout2d(generator, layer.p, channels=True)
     for module in modules:  # unlike named_children, _modules has a layer under each of its names
         module._modules.update({k: new[x] for k, x in module._modules.items() if x in new})
 
@@ -201,7 +207,7 @@ NAME = "own"  # the name of the data set in ids and metrics
 def is_data(value: object) -> bool:
     """Whether a value is a data set of torch, or a pair that starts with a tensor or an array."""
     if isinstance(value, tuple | list):
-        return len(value) == 2 and isinstance(value[0], torch.Tensor | np.ndarray)
+        return len(value) == 2 and hasattr(value[0], "__array__")
     return isinstance(value, TorchDataset)
 
 

@@ -291,7 +291,7 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
 
 
 def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
-    """The problem, and whether its model draws from a global random stream.
+    """The problem, and whether its model draws from a global random stream, or in evaluation.
 
     A gradient is taken on the first samples, which are then evaluated. If the outputs are no
     logits, the problem has no default score. Global random streams do not change. Raises a
@@ -330,6 +330,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
+            own = population.generators[0].get_state()
             with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
                 outputs = in_float32(module.train(training)(inputs))
             check_outputs(module_key, outputs, targets, task, data.classes)
@@ -340,6 +341,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
                     _check_trained(module_key, module, losses)
                     losses.mean().backward()
         draws = ObjectDigest(stream_states()).text != before
+        draws |= not torch.equal(own, population.generators[0].get_state())  # in evaluation
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
