@@ -136,4 +136,5 @@ def test_words_of_other_frameworks_are_told_what_they_are_here():
 def test_usual_words_are_known():
     assert usual("step_size", FIELDS) == ["lr", "gamma"]
     assert usual("num_workers", FIELDS) == ["workers"]
+    assert fields.meant("criterion", ["partition", "loss"]) == " Did you mean 'loss'?"
     assert usual("learning_rate", ["u"]) == usual("momentun", FIELDS) == []

@@ -39,6 +39,7 @@ from ngo.common.seeding import torch_stream
 from ngo.engine.population import Population
 from ngo.native.build import march
 from ngo.training.fit import fit
+from ngo.training.global_state import isolated
 from ngo.training.spec_checks import resolve
 
 
@@ -238,6 +239,15 @@ def test_fits_in_threads_are_what_they_are_alone_and_nothing_global_changes():
     assert not module.training
     assert module.weight.grad is None
     assert all(torch.equal(module.state_dict()[name], values[name]) for name in values)
+
+
+def test_autocast_of_a_users_own_keeps_no_converted_weights():
+    weight = torch.ones(2, 2, requires_grad=True)
+    with isolated(0):
+        for value in (1, 2):
+            weight.data.fill_(value)
+            with torch.autocast("cpu", torch.bfloat16):
+                assert (torch.eye(2) @ weight == value).all()
 
 
 def test_a_run_that_diverges_is_warned_of_in_a_line():
@@ -584,6 +594,7 @@ class Columns(Samples):
     ({"lr_schedule": lambda t: t}, "is not a name; register a function with @ngo.lr_schedule"),
     ({"score": [print]}, "is not a function (outputs, targets); several are {'f1': f"),
     ({"local_steps": [1, 2]}, "local_steps: fit trains one run, whose workers have equal values;"),
+    ({"on_step": [print]}, "on_step: [<built-in function print>] is not allowed; it must be a"),
     ({"callbacks": []}, "'callbacks' is not an argument. Did you mean 'on_evaluation'"),
     ({"train": ENDLESS}, "the samples of the Endless are no pairs (input, target): "),
     ({"train": TensorDataset(X, y, y)}, "samples of the TensorDataset are no pairs (input, "),

@@ -282,6 +282,8 @@ def fit(
     out = None if out is None else check_writable(out, folder=True)  # before any code of the user's
     fields = _plain({**fields, "method": method})
     callbacks = {"on_evaluation": on_evaluation, "on_step": on_step}
+    for name, callback in callbacks.items():
+        check(callback is None or callable(callback), name, callback, "it must be a function")
     seed = check_field("seed", fields.get("seed", FIELDS["seed"].default))
     if threads is not None:
         threads = checked("threads", threads, COUNT)

@@ -37,7 +37,8 @@ def isolated(seed: int) -> Iterator[None]:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         for device in ("cpu", "cuda") if torch.cuda.is_initialized() else ("cpu",):
-            stack.enter_context(torch.autocast(device, enabled=False))
+            # A user's within would keep converted weights to the end of this one.
+            stack.enter_context(torch.autocast(device, enabled=False, cache_enabled=False))
         stack.enter_context(one_intra_op_thread())
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
