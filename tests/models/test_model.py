@@ -271,6 +271,7 @@ def test_nothing_draws_from_torchs_global_stream(name):
 
 @pytest.mark.parametrize(("probability", "shape"), [(0.1, (4000, 1000)), (0.5, (1000, 1000, 1))])
 def test_dropout_drops_at_its_rate(probability, shape):
+    assert Dropout(torch_stream(0, "one"), probability)(torch.tensor(0.0)) == 0
     out = Dropout(torch_stream(0, "rate"), probability, channels=len(shape) > 2)(torch.ones(shape))
     assert set(out.unique().tolist()) == {0, torch.tensor(1 / (1 - probability)).item()}
     check_rate(int((out == 0).sum()), out.numel(), probability)

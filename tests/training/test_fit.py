@@ -453,7 +453,9 @@ def test_a_view_that_allows_it_leaves_convolutions_their_layout():
 
 
 def test_torchscript_is_refused_in_one_line():
-    assert "give the module that it was made of" in told(module=torch.jit.script(linear()))
+    script = torch.jit.script(linear())
+    for module in (script, nn.Sequential(script, nn.Linear(4, 4))):
+        assert "give the module that it was made of" in told(module=module)
 
 
 def test_tokens_and_sequences_of_targets():

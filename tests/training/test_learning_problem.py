@@ -135,6 +135,7 @@ def not_copied():
     (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
     (nn.LazyLinear(4), "lazy parameters"),
     (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
+    (nn.Linear(3, 4, dtype=torch.cfloat), "they must be float32: torch.view_as_complex of pairs"),
     (not_copied, "it can't be copied"),
 )
 def test_modules_that_cannot_be_trained_are_refused_in_a_line(module, part):

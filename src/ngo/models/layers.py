@@ -190,7 +190,7 @@ class Dropout(RandomLayer):
             return empty.bernoulli_(keep, generator=generator).div_(keep or 1)
 
         scale = self.source(self.generator, mask)
-        return x * (to_batch_last(scale).movedim(-1, 0) if x.stride(0) == 1 else scale)
+        return x * (to_batch_last(scale).movedim(-1, 0) if x.stride()[:1] == (1,) else scale)
 
 
 class UsersDropout(Dropout, nn.Dropout):

@@ -210,7 +210,7 @@ def fit(
         call must be float32 or int64 buffers, which change in training alone. ``nn.Dropout`` and
         ``nn.Dropout2d`` draw from a random stream of each worker, and so does ``F.dropout`` with
         ``training=self.training`` where layers are called one after another. A module that draws
-        from a global random stream is trained one worker after another.
+        from a global random stream, or in evaluation, is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
         torch with such samples, of which each is read once and kept: float32 inputs, or what else

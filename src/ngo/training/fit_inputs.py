@@ -104,10 +104,10 @@ def task_of(data: Dataset, loss: Loss | None, score: Any = None) -> tuple[str, T
     whole = {name: _reset_first(function) for name, function in named.items()}
     score = score and _reset_first(score)
     known: tuple[Any, Any] = (nn.functional.cross_entropy, nn.CrossEntropyLoss)
-    kind = torch.int64
+    dtype = torch.int64
     if data.classes is None:
-        known, kind = (nn.functional.mse_loss, nn.MSELoss), torch.float32
-    if loss is not None and not (data.train_targets.dtype == kind and is_plain(loss, *known)):
+        known, dtype = (nn.functional.mse_loss, nn.MSELoss), torch.float32
+    if loss is not None and not (data.train_targets.dtype == dtype and is_plain(loss, *known)):
         task = replace(task, loss=loss)
     task = replace(task, score=score or task.score, scores=whole)
     if not data.train_inputs.is_floating_point():

@@ -203,9 +203,9 @@ def check_module(key: str, made: object) -> nn.Module:
     told = "it must be a torch.nn.Module or a function that returns one"
     if not isinstance(made, nn.Module):
         raise UserError(f"{key}: {type(made).__name__} is not allowed; {told}.")
-    if isinstance(made, torch.jit.ScriptModule):
+    if any(isinstance(layer, torch.jit.ScriptModule) for layer in made.modules()):
         told = "its copies can't be trained; give the module that it was made of"
-        raise UserError(f"{key}: it is a module of TorchScript, and {told}.")
+        raise UserError(f"{key}: it is or has a module of TorchScript, and {told}.")
     if any(isinstance(parameter, nn.UninitializedParameter) for parameter in made.parameters()):
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not any(parameter.requires_grad for parameter in made.parameters()):
@@ -213,9 +213,8 @@ def check_module(key: str, made: object) -> nn.Module:
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
     dtypes = sorted({str(x.dtype).removeprefix("torch.") for x in [*made.parameters(), *floats]})
     if dtypes != ["float32"]:
-        raise UserError(
-            f"{key}: its tensors are {', '.join(dtypes)}; they must be float32: module.float()"
-        )
+        how = "torch.view_as_complex of pairs" if "complex64" in dtypes else "module.float()"
+        raise UserError(f"{key}: its tensors are {', '.join(dtypes)}; they must be float32: {how}")
     return made
 
 
