@@ -193,11 +193,11 @@ class Dropout(RandomLayer):
         return x * (to_batch_last(scale).movedim(-1, 0) if x.stride()[:1] == (1,) else scale)
 
 
-class UsersDropout(Dropout, nn.Dropout):
-    """It stands for a user's, whose code may look for its type."""
+class DropoutOfUser(Dropout, nn.Dropout):
+    """It stands for a user's, whose code may look for its type, or for its name."""
 
 
-class UsersDropout2d(Dropout, nn.Dropout2d):
+class Dropout2dOfUser(Dropout, nn.Dropout2d):
     """It stands for a user's, whose code may look for its type."""
 
 

@@ -33,7 +33,7 @@ from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
-from ngo.models.layers import Dropout, UsersDropout, UsersDropout2d, hooked
+from ngo.models.layers import Dropout, Dropout2dOfUser, DropoutOfUser, hooked
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import check_column
@@ -190,9 +190,9 @@ def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     new: dict[nn.Module | None, Dropout] = {}
     for layer in modules:
         if type(layer) is nn.Dropout and 0 < layer.p < 1:
-            new[layer] = UsersDropout(generator, layer.p)
+            new[layer] = DropoutOfUser(generator, layer.p)
         if type(layer) is nn.Dropout2d and 0 < layer.p < 1:
-            new[layer] = UsersDropout2d(generator, layer.p, channels=True)
+            new[layer] = Dropout2dOfUser(generator, layer.p, channels=True)
     for module in modules:  # unlike named_children, _modules has a layer under each of its names
         module._modules.update({k: new[x] for k, x in module._modules.items() if x in new})
 
