@@ -24,7 +24,7 @@ from verdicts.registry import UserError
 
 LOG = logging.getLogger("ngo")
 
-SOURCES = sorted(Path(__file__).parent.glob("*.c"))
+SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 
 # Sums may be reordered, but NaN and infinity keep their meaning. -ffast-math would change the
 # rounding mode of the whole process. Clang prefers vectors of 256 bits on many processors with 512;
@@ -109,7 +109,7 @@ def compile_sources(sources: Sequence[Path], out: Path) -> None:
         folders = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
         target = f"-march={march().replace('-', '_')}"  # zig writes x86_64_v3
         command = [sys.executable, "-m", "ziglang", "cc", target, *FLAGS]
-        command += [*map(str, sources), "-o", str(out)]
+        command += [*(str(path) for path in sources if path.suffix == ".c"), "-o", str(out)]
         subprocess.run(
             command, env=os.environ | folders, check=True, capture_output=True, text=True
         )

@@ -1,13 +1,8 @@
 /* Compressions of rows z = x − h; x is [n, d], and h is [n, d], or, with a stride of 0, one row. Threads
  * that pass the same `next`, initially 0, share the rows. Each has a workspace of d elements. */
 
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "kernels.h"
 
-typedef int64_t size;
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define EACH_ROW(row) for (size row; (row = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < n;)
 
 enum { BLOCK = 1024 }; /* entries whose sum is taken in single precision */

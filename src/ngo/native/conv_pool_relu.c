@@ -6,27 +6,7 @@
  * input channels last, [out, k, k, in].
  */
 
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
-#define INLINE static inline __attribute__((always_inline))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-
-void ngo_convolve_row(const float *x, const float *w, const float *bias, float *y, size n, size to,
-                      size b, size in, size h, size width, size out, size k);
-
-/* The sizes of a layer with the input [in, h, w, b] and the pooled output [out, ph, pw, b]. */
-typedef struct {
-    size b, in, h, w, out, ph, pw;
-} sizes;
-
-static sizes of_layer(size b, size in, size h, size w, size out, size k)
-{
-    return (sizes){b, in, h, w, out, (h - k + 1) / 2, (w - k + 1) / 2};
-}
-
-enum { NONE = 4 }; /* instead of a place from 0 to 3, where the output of ReLU is 0 */
+#include "kernels.h"
 
 /* The maximum of each window of two rows of `width` windows, and its place in arg, unless that is NULL. */
 INLINE void pool(const float *top, const float *bottom, float *restrict y, uint8_t *restrict arg,
@@ -78,16 +58,16 @@ void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float
                         float *acc, size tile, size b, size in, size h, size width, size out,
                         size k, size relu)
 {
-    sizes s = of_layer(b, in, h, width, out, k);
-    for (size ph = 0; ph < s.ph; ph++)
-        for (size at = 0; at < s.pw; at += tile) {
-            size columns = MIN(tile, s.pw - at), n = 2 * columns * b;
+    size rows = (h - k + 1) / 2, every = (width - k + 1) / 2; /* of windows */
+    for (size row = 0; row < rows; row++)
+        for (size at = 0; at < every; at += tile) {
+            size columns = MIN(tile, every - at), n = 2 * columns * b;
             for (int r = 0; r < 2; r++)
-                ngo_convolve_row(x + ((2 * ph + r) * width + 2 * at) * b, w, bias, acc + r * out * n, n,
+                ngo_convolve_row(x + ((2 * row + r) * width + 2 * at) * b, w, bias, acc + r * out * n, n,
                                  n, b, in, h, width, out, k);
             for (size o = 0; o < out; o++) {
                 const float *top = acc + o * n;
-                size to = ((o * s.ph + ph) * s.pw + at) * b;
+                size to = ((o * rows + row) * every + at) * b;
                 pool_pair(top, top + out * n, y + to, arg ? arg + to : arg, columns, b, relu);
             }
         }

@@ -9,16 +9,9 @@
  * processed in a fixed order, in one thread.
  */
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "kernels.h"
 
-typedef int64_t size;
-#define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("unroll")
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
 
 /* The lanes of a vector, and the vectors of a block that is kept in registers. */
 #if defined(__AVX512F__)
@@ -32,7 +25,6 @@ typedef float four __attribute__((vector_size(16), aligned(4)));
 typedef int32_t eight __attribute__((vector_size(32), aligned(4)));
 typedef uint8_t eight_bytes __attribute__((vector_size(8), aligned(1)));
 
-enum { NONE = 4 };              /* conv_pool_relu.c's */
 enum { GROUP = 16, CHUNK = 4 }; /* samples that are copied, and that are processed, at a time */
 enum { CHUNKS = GROUP / CHUNK };
 

@@ -4,22 +4,7 @@
  * channels, [out, k, k, in]; k is any number.
  */
 
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define ROUND_UP(n, to) (((n) + (to) - 1) / (to) * (to))
-
-void ngo_grouped_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
-                         size k, size row, size step, size groups, size between,
-                         const size *offsets, size to, size add);
-size ngo_winograd_layer_workspace(size b, size in, size h, size w, size out, size k);
-void ngo_winograd(const float *x, const float *w, const float *bias, float *y, float *work, size b, size in,
-                  size h, size width, size out);
-void ngo_winograd_backward(const float *x, const float *w, const float *dy, float *dx, float *dw, float *db,
-                           float *work, size b, size in, size h, size width, size out);
-void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n);
+#include "kernels.h"
 
 /* n consecutive numbers of an output row, for each output channel, `to` apart in y; x is where the first
  * one's patch begins. The terms of a sum are in groups of equal distances: of all channels, or, of one

@@ -1,10 +1,6 @@
 /* A chain of elementwise operations on matrices, in one pass over memory. */
 
-#include <math.h>
-#include <stdint.h>
-
-typedef int64_t size;
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#include "kernels.h"
 
 /* The order is that of elementwise.py. */
 enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, MULTIPLY_ADD, SQUARE_ROOT };
@@ -74,12 +70,12 @@ void ngo_elementwise(const instruction *program, size length, const operand *ope
 
 /* A half step: a program on matrices of equal shape, among whose operands number `gradient` is the gradient.
  * It may be taken piece by piece, each with a gradient that is still in the cache. */
-typedef struct {
+struct half_step {
     const instruction *program;
     size length;
     const operand *operands;
     size operand_count, gradient;
-} half_step;
+};
 
 /* Takes it for `rows` runs of n elements of each matrix, `stride` apart, from element `from` on; their
  * gradient is contiguous. */

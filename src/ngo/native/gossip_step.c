@@ -1,13 +1,6 @@
 /* Gossip steps: nonlinear pulls along edges, and weighted sums of neighbours' rows. */
 
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
-#define INLINE static inline __attribute__((always_inline))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#include "kernels.h"
 
 /* Columns of the state that are processed at once: in sums their rows fit into a core's second-level
  * cache. With pulls, those of 64 workers and their new ones fit into the first-level cache. */
@@ -139,9 +132,6 @@ INLINE void pulls(const float *restrict rows, float *restrict sums, const step *
         }
     }
 }
-
-/* Unaligned vectors, which clang splits where the processor's are shorter. */
-typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
 #if defined(__AVX512F__)
 #define LANES 16

@@ -2,13 +2,7 @@
  * operations.py: numbers of a group have mean 0 and variance 1, then `scale` and `shift` [channels], or NULL.
  * Numbers of the output below `least` become `least`: 0 for a ReLU, else minus infinity. */
 
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
-#define INLINE static inline __attribute__((always_inline))
+#include "kernels.h"
 
 /* Several positions make a row of `width` lanes, so that sums of few channels are independent, too. */
 enum { LANES = 64, FEW = 16 };                                     /* whose sums stay in registers */

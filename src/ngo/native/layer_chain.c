@@ -3,64 +3,9 @@
  * Activations have the batch as their last dimension, [channels, height, width, batch].
  */
 
-#include <math.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stddef.h>
-#include <string.h>
 
-typedef int64_t size;
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-
-void ngo_conv_pool_relu(const float *x, const float *w, const float *bias, float *y, uint8_t *arg,
-                        float *acc, size tile, size b, size in, size h, size width, size out,
-                        size k, size relu);
-size ngo_conv_pool_relu_backward_workspace(size b, size in, size h, size width, size out, size k);
-void ngo_conv_pool_relu_backward(const float *x, const float *w, const uint8_t *arg,
-                                 const float *dy, float *dx, float *dw, float *db, float *d,
-                                 size b, size in, size h, size width, size out, size k);
-void ngo_pool_relu(const float *x, float *y, uint8_t *arg, size channels, size h, size width, size b, size relu);
-void ngo_convolution(const float *x, const float *w, const float *bias, float *y, float *workspace, size b,
-                     size in, size h, size width, size out, size k);
-size ngo_winograd_layer_workspace(size b, size in, size h, size w, size out, size k);
-size ngo_convolution_workspace(size b, size in, size h, size width, size out, size k);
-void ngo_convolution_backward(const float *x, const float *w, const float *dy, float *dx, float *dw,
-                              float *db, float *workspace, size b, size in, size h, size width,
-                              size out, size k);
-size ngo_linear_workspace(size b, size in);
-void ngo_linear_backward(float *w, const float *x, const float *dy, float *dx, float *dw,
-                         float *workspace, size b, size in, size out, size by_sample, const void *then,
-                         size from);
-void ngo_half_step(const void *h, size from, float *gradient, size rows, size n, size stride);
-void ngo_pad(float *inside, float *padded, size channels, size h, size width, size b, size p,
-             int to_padded);
-void ngo_squash(float *x, size n, int sigmoid);
-void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid);
-void ngo_activate(size kind, float c, const float *x, float *y, float *dy, size n);
-void ngo_pool(const float *x, float *y, size channels, size h, size width, size b, size k, size step,
-              int average);
-void ngo_pool_backward(const float *x, const float *y, const float *dy, float *dx, float *left, size channels,
-                       size h, size width, size b, size k, size step, int average);
-void ngo_normalise(const float *x, const float *scale, const float *shift, float *y, float *moments, size channels,
-                   size plane, size b, size groups, float eps);
-void ngo_normalise_backward(const float *x, const float *scale, const float *dy, const float *moments, float *dx,
-                            float *dscale, float *dshift, float *sums, size channels, size plane, size b,
-                            size groups);
-void ngo_batch_norm(const float *x, const float *scale, const float *shift, float *y, float *moments, float *running,
-                    size channels, size n, float eps, float momentum);
-void ngo_batch_norm_backward(const float *x, const float *scale, const float *dy, const float *moments, float *dx,
-                             float *dscale, float *dshift, size channels, size n);
-double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b,
-                         size classes, size *correct);
-double ngo_squared_error(const float *y, float *dy, size n, size b);
-double ngo_gaussian_code(const float *x, const float *noise, float *z, size out, size b);
-void ngo_gaussian_code_backward(const float *x, const float *noise, const float *dz, float *dx,
-                                size out, size b);
-double ngo_bernoulli(const float *y, float *dy, size n, size b, float *sums);
-void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n);
-void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
-                 size k, size row, size step);
+#include "kernels.h"
 
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum {
@@ -87,7 +32,7 @@ typedef struct {
     const float *shades;       /* [channels, 256]: what uint8 inputs stand for; NULL for float inputs */
     const float *grey;         /* [256]: what uint8 targets stand for; NULL for float targets */
     size rows;                 /* of inputs and targets, among which items have samples */
-    const void *then;          /* the half step of each item; NULL: none */
+    const half_step *then;     /* the half step of each item; NULL: none */
     float *X;                  /* the parameters of all models */
     size d;                    /* of one model */
 } chain;
@@ -218,18 +163,6 @@ static size lay_out(const chain *c, size b, float *work, space *s)
     s->scratch = take(&rest, scratch);
     s->gradient = take(&rest, c->d);
     return rest - work;
-}
-
-/* y [columns, rows], the transpose of x [rows, columns]. */
-static void transpose(const float *x, float *y, size rows, size columns)
-{
-    const float *each[64];
-    for (size from = 0; from < rows; from += 64) {
-        size count = MIN(64, rows - from);
-        for (size r = 0; r < count; r++)
-            each[r] = x + (from + r) * columns;
-        ngo_transpose(each, count, columns, y + from, rows);
-    }
 }
 
 /* x [features, b] from the item's rows of `features` numbers; or of uint8 values, where there are shades
@@ -368,7 +301,7 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
             ngo_conv_pool_relu_backward(x, it->parameters + l->weight, s->places[i].which, s->dy, dx,
                                         dw, db, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
         } else if (l->kind == LINEAR) {
-            transpose(x, s->scratch, l->in, it->b);
+            ngo_transpose_matrix(x, s->scratch, l->in, it->b);
             for (size o = 0; db && o < l->out; o++) {
                 float sum = 0;
                 for (size v = 0; v < it->b; v++)
@@ -456,7 +389,7 @@ void ngo_take_chain(const float *x, const float *parameters, float *y, float *wo
     lay_out(c, b, work, &s);
     gather(&it, x, NULL, c->features, c->features, s.inputs);
     forward(c, &it, &s);
-    transpose(places[c->count - 1].y, y, outputs(c->layers + c->count - 1), b);
+    ngo_transpose_matrix(places[c->count - 1].y, y, outputs(c->layers + c->count - 1), b);
 }
 
 void ngo_take_chain_backward(const float *x, const float *parameters, const float *dy, float *work, float *dx,
@@ -470,5 +403,5 @@ void ngo_take_chain_backward(const float *x, const float *parameters, const floa
     gather(&it, dy, NULL, width, width, s.dy);
     backward(c, &it, &s, dx != NULL);
     if (dx)
-        transpose(s.dy, dx, c->features, b);
+        ngo_transpose_matrix(s.dy, dx, c->features, b);
 }

@@ -1,19 +1,7 @@
 /* Linear layers: the backward pass, with the half step of the weights while they are in the cache; and both
  * passes as an operation of operations.py. */
 
-#include <stddef.h>
-#include <stdint.h>
-
-typedef int64_t size;
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-
-void ngo_grouped_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
-                         size k, size row, size step, size groups, size between,
-                         const size *offsets, size to, size add);
-void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n);
-void ngo_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
-                 size k, size row, size step);
-void ngo_half_step(const void *h, size from, float *gradient, size rows, size n, size stride);
+#include "kernels.h"
 
 enum { ROWS = 64, COLUMNS = 1024 }; /* of weights that stay in the second-level cache */
 
@@ -23,23 +11,11 @@ size ngo_linear_workspace(size b, size in)
     return (b + ROWS) * MIN(in, COLUMNS);
 }
 
-/* Columns of `to` [columns, rows], from x [rows, columns]. */
-static void transpose(const float *x, float *to, size rows, size columns)
-{
-    const float *each[64];
-    for (size from = 0, count; from < rows; from += count) {
-        count = MIN(64, rows - from);
-        for (size r = 0; r < count; r++)
-            each[r] = x + (from + r) * columns;
-        ngo_transpose(each, count, columns, to + from, rows);
-    }
-}
-
 /* The gradients dx [in, b] (unless NULL) and dw [out, in] of w [out, in], from x [b, in] and dy [out, b];
  * or dx [b, in] from dy [b, out], with `by_sample`. With a half step `then`, w is changed by it, and dw is
  * not written: w begins at element `from` of the matrices. */
 void ngo_linear_backward(float *w, const float *x, const float *dy, float *dx, float *dw, float *workspace,
-                         size b, size in, size out, size by_sample, const void *then, size from)
+                         size b, size in, size out, size by_sample, const half_step *then, size from)
 {
     size next = by_sample ? 1 : b, sample = by_sample ? out : 1; /* in dy */
     for (size at = 0, n; at < in; at += n) {
@@ -64,7 +40,7 @@ void ngo_linear_backward(float *w, const float *x, const float *dy, float *dx, f
             }
         }
         if (dx && !by_sample)
-            transpose(workspace, dx + at * b, b, n);
+            ngo_transpose_matrix(workspace, dx + at * b, b, n);
     }
 }
 
@@ -75,7 +51,7 @@ void ngo_take_linear(const float *x, const float *w, const float *bias, float *y
 {
     size by_weight = in * out < (in + out) * MIN(b, ROWS);
     if (by_weight)
-        transpose(w, work, out, in);
+        ngo_transpose_matrix(w, work, out, in);
     for (size at = 0, count; at < b; at += count, x += count * in, y += count * out) {
         count = MIN(ROWS, b - at);
         if (by_weight) {
@@ -84,9 +60,9 @@ void ngo_take_linear(const float *x, const float *w, const float *bias, float *y
                 for (size o = 0; o < out; o++)
                     y[v * out + o] += bias[o];
         } else {
-            transpose(x, work, count, in);
+            ngo_transpose_matrix(x, work, count, in);
             ngo_product(w, work, bias, work + in * count, out, count, in, in, 1);
-            transpose(work + in * count, y, out, count);
+            ngo_transpose_matrix(work + in * count, y, out, count);
         }
     }
 }

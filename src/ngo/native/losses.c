@@ -5,11 +5,7 @@
  * classes.
  */
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
+#include "kernels.h"
 
 /* e^x for x ≤ 0, with a relative error of 1e-7; 0 below -87. */
 static inline float exp_of(float x)

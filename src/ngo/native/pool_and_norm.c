@@ -1,12 +1,7 @@
 /* Images [channels, h, w, b]: their pooling, by the maximum or the mean of each window of k × k, `step` apart;
  * and their group normalization. */
 
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
+#include "kernels.h"
 
 /* y [channels, (h − k) / step + 1, (w − k) / step + 1, b]; of equal maxima the first, and NaN above all. */
 void ngo_pool(const float *x, float *restrict y, size channels, size h, size width, size b, size k, size step,

@@ -1,15 +1,6 @@
 /* Products and transposes of matrices whose rows are contiguous. */
 
-#include <stdint.h>
-
-typedef int64_t size;
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define INLINE static inline __attribute__((always_inline))
-
-/* Unaligned vectors, which clang splits where the processor's are shorter. */
-typedef float v16 __attribute__((vector_size(64), aligned(4)));
-typedef float v8 __attribute__((vector_size(32), aligned(4)));
-typedef float v4 __attribute__((vector_size(16), aligned(4)));
+#include "kernels.h"
 
 /* Sums of a block stay in registers: up to ROWS rows of VECTORS vectors. */
 #if defined(__AVX512F__)
@@ -171,4 +162,16 @@ void ngo_transpose(const float *const *rows, size count, size columns, float *to
     for (size r = 0; !blocks && r < count; r++)
         for (size c = 0; c < columns; c++)
             to[c * n + r] = rows[r][c];
+}
+
+/* `to` [columns, rows] from x [rows, columns]. */
+void ngo_transpose_matrix(const float *x, float *to, size rows, size columns)
+{
+    const float *each[64];
+    for (size from = 0, count; from < rows; from += count) {
+        count = MIN(64, rows - from);
+        for (size r = 0; r < count; r++)
+            each[r] = x + (from + r) * columns;
+        ngo_transpose(each, count, columns, to + from, rows);
+    }
 }

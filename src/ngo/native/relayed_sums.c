@@ -1,10 +1,6 @@
 /* Sums that are relayed along the edges of a tree. */
 
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#include "kernels.h"
 
 enum { WIDTH = 256 };       /* columns that are processed at once */
 enum { TAKE = 8 * WIDTH };  /* columns that a thread claims at a time */

@@ -8,19 +8,7 @@
  * Images are [b, h, w, channels] and kernels [out, 3, 3, in]. Numbers of channels are multiples of 16.
  */
 
-#include <stdint.h>
-#include <string.h>
-
-typedef int64_t size;
-#define INLINE static inline __attribute__((always_inline))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-typedef float v16 __attribute__((vector_size(64), aligned(4)));
-
-void ngo_grouped_product(const float *a, const float *b, const float *bias, float *c, size m, size n,
-                         size k, size row, size step, size groups, size between,
-                         const size *offsets, size to, size add);
-void ngo_transpose(const float *const *rows, size count, size columns, float *to, size n);
+#include "kernels.h"
 
 /* CACHED numbers of a block of tiles stay in the second-level cache. Pairs of channels are at most MOST_PAIRS, and
  * MOST_OF_TILE for each tile. */
@@ -156,12 +144,8 @@ void ngo_take_winograd(const float *x, const float *w, const float *bias, float 
     float *U = work, *turned = U + PLACES * apart(out, in), *V = turned + PLACES * apart(out, in);
     float *M = V + PLACES * apart(block, in);
     kernels((float *)w, U, in, out, 0);
-    for (size i = 0; i < PLACES; i++) {
-        const float *rows[out];
-        for (size o = 0; o < out; o++)
-            rows[o] = U + i * apart(out, in) + o * in;
-        ngo_transpose(rows, out, in, turned + i * apart(out, in), out);
-    }
+    for (size i = 0; i < PLACES; i++)
+        ngo_transpose_matrix(U + i * apart(out, in), turned + i * apart(out, in), out, in);
     for (size from = 0; from < tiles; from += block) {
         size count = MIN(block, tiles - from);
         inputs.from = outputs.from = from, inputs.count = outputs.count = count;
