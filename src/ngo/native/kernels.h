@@ -84,6 +84,5 @@ double ngo_squared_error(const float *y, float *dy, size n, size b);
 double ngo_gaussian_code(const float *x, const float *noise, float *z, size out, size b);
 void ngo_gaussian_code_backward(const float *x, const float *noise, const float *dz, float *dx, size out, size b);
 double ngo_bernoulli(const float *y, float *dy, size n, size b, float *sums);
-void ngo_squash(float *x, size n, int sigmoid);
-void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid);
+enum { LEAKY_RELU, ELU, RELU6, SILU, GELU, GELU_TANH, TANH, SIGMOID }; /* in the order of LAYERS in layer_chain.py */
 void ngo_activate(size kind, float c, const float *x, float *y, float *dy, size n);

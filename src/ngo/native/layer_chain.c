@@ -9,8 +9,8 @@
 
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum {
-    CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, TANH, SIGMOID,
-    MAXIMUM, AVERAGE, NORM, BATCH_NORM, ACTIVATIONS /* and those after, of losses.c */
+    CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, MAXIMUM, AVERAGE,
+    NORM, BATCH_NORM, ACTIVATIONS /* and those after, of losses.c */
 };
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
@@ -80,29 +80,22 @@ static int has_parameters(const layer *l)
     return is_convolution(l) || l->kind == LINEAR || normalises(l);
 }
 
-static int squashes(const layer *l)
-{
-    return l->kind == TANH || l->kind == SIGMOID;
-}
-
 static int pools(const layer *l)
 {
     return l->kind == MAXIMUM || l->kind == AVERAGE;
 }
 
-static int is_elementwise(const layer *l)
+static int is_simple(const layer *l)
 {
-    return l->kind == RELU || l->kind == DROPOUT || squashes(l);
+    return l->kind == RELU || l->kind == DROPOUT;
 }
 
-/* Whether layer i takes the place of its input: a simple elementwise one, but after tanh and the like, whose
- * backward pass needs their output, and a sigmoid, which hides the signs that ReLU's needs. */
+/* Whether layer i takes the place of its input: a simple one, but after those whose backward pass needs their
+ * output. */
 static int in_place(const layer *layers, size i)
 {
-    const layer *l = layers + i, *before = l - 1;
-    if (!i || !is_elementwise(l))
-        return is_elementwise(l);
-    return before->kind != MAXIMUM && !(l->kind == SIGMOID ? is_elementwise(before) : squashes(before));
+    size before = i ? layers[i - 1].kind : PADDING;
+    return is_simple(layers + i) && before != MAXIMUM && before < ACTIVATIONS + TANH;
 }
 
 static size outputs(const layer *l)
@@ -225,7 +218,7 @@ static double forward(const chain *c, const item *it, const space *s)
         const float *weight = it->parameters + l->weight;
         const float *bias = l->bias < 0 ? NULL : it->parameters + l->bias;
         size n = outputs(l) * it->b;
-        if (is_elementwise(l) && !in_place(c->layers, i))
+        if (is_simple(l) && !in_place(c->layers, i))
             memcpy(p.y, x, n * sizeof(float));
         if (is_pooled(l)) {
             uint8_t *which = it->gradient ? p.which : NULL;
@@ -250,8 +243,6 @@ static double forward(const chain *c, const item *it, const space *s)
                            l->constant, l->momentum);
         else if (l->kind >= ACTIVATIONS)
             ngo_activate(l->kind - ACTIVATIONS, l->constant, x, p.y, NULL, n);
-        else if (squashes(l))
-            ngo_squash(p.y, n, l->kind == SIGMOID);
         else if (l->kind == LINEAR)
             ngo_product(weight, x, bias, p.y, l->out, it->b, l->in, l->in, 1);
         else if (l->kind == RELU)
@@ -275,7 +266,8 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         first++;
     for (size i = c->count - 1; i >= first; i--) {
         const layer *l = c->layers + i;
-        const float *x = i ? s->places[i - 1].y : s->inputs, *y = s->places[i].y;
+        const float *x = i ? s->places[i - 1].y : s->inputs;
+        float *y = s->places[i].y;
         float *gradient = c->then ? s->gradient : it->gradient;
         float *dx = to_inputs || i > first ? s->dx : NULL, *dw = gradient + l->weight;
         float *db = l->bias < 0 ? NULL : gradient + l->bias;
@@ -285,12 +277,8 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
                 s->dy[v] = y[v] <= 0 ? 0 : s->dy[v];
             continue;
         }
-        if (squashes(l)) {
-            ngo_squash_backward(y, s->dy, n, l->kind == SIGMOID);
-            continue;
-        }
         if (l->kind >= ACTIVATIONS) {
-            ngo_activate(l->kind - ACTIVATIONS, l->constant, x, NULL, s->dy, n);
+            ngo_activate(l->kind - ACTIVATIONS, l->constant, x, y, s->dy, n);
             continue;
         }
         if (l->kind == DROPOUT) {

@@ -19,8 +19,8 @@ LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = (
     *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
-    *("conv_pool", "convolution", "padding", "tanh", "sigmoid", "maximum", "average"),
-    *("norm", "batch_norm", "leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh"),
+    *("conv_pool", "convolution", "padding", "maximum", "average", "norm", "batch_norm"),
+    *("leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid"),
 )
 
 CONVOLUTIONS = ("conv_pool_relu", "conv_pool", "convolution")

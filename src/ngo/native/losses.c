@@ -117,28 +117,13 @@ void ngo_gaussian_code_backward(const float *x, const float *noise, const float 
         }
 }
 
-/* tanh, or with `sigmoid` 1 / (1 + e^-x), in place. */
-void ngo_squash(float *x, size n, int sigmoid)
+static inline float tanh_of(float x)
 {
-    for (size v = 0; v < n; v++) {
-        float size_of = x[v] < 0 ? -x[v] : x[v], square = x[v] * x[v];
-        float power = exp_of(sigmoid ? -size_of : -2 * size_of);
-        float large = (1 - power) / (1 + power);
-        float small = x[v] * (1 + square * (-0.333333333f + square * (0.133333333f - square * 0.0539682540f)));
-        float tanh_of = size_of < 0.2f ? small : x[v] < 0 ? -large : large;
-        x[v] = sigmoid ? (x[v] < 0 ? power : 1) / (1 + power) : tanh_of;
-    }
+    float size_of = x < 0 ? -x : x, square = x * x, power = exp_of(-2 * size_of);
+    float large = (1 - power) / (1 + power);
+    float small = x * (1 + square * (-0.333333333f + square * (0.133333333f - square * 0.0539682540f)));
+    return size_of < 0.2f ? small : x < 0 ? -large : large;
 }
-
-/* Replaces the gradient of an output y by that of the input. */
-void ngo_squash_backward(const float *y, float *dy, size n, int sigmoid)
-{
-    for (size v = 0; v < n; v++)
-        dy[v] *= sigmoid ? y[v] * (1 - y[v]) : 1 - y[v] * y[v];
-}
-
-/* The order is that of LAYERS in layer_chain.py. */
-enum { LEAKY_RELU, ELU, RELU6, SILU, GELU, GELU_TANH };
 
 static inline float sigmoid_of(float x)
 {
@@ -176,7 +161,7 @@ static inline float gated(float x, int by_tanh, int slope)
         dy[v] *= slope;                                                                            \
     break;
 
-/* y = f(x) of n numbers; or, with dy, its product with f's slope at x. `c` is LeakyReLU's slope, ELU's α. */
+/* y = f(x) of n numbers; or, with dy, its product with f's slope there. `c` is LeakyReLU's slope, ELU's α. */
 void ngo_activate(size kind, float c, const float *restrict x, float *restrict y, float *restrict dy, size n)
 {
     switch (kind) {
@@ -186,5 +171,7 @@ void ngo_activate(size kind, float c, const float *restrict x, float *restrict y
     case SILU: EACH(gated(x[v], 0, 0), gated(x[v], 0, 1))
     case GELU: EACH(gelu(x[v], 0), gelu(x[v], 1))
     case GELU_TANH: EACH(gated(x[v], 1, 0), gated(x[v], 1, 1))
+    case TANH: EACH(tanh_of(x[v]), 1 - y[v] * y[v])
+    case SIGMOID: EACH(sigmoid_of(x[v]), y[v] * (1 - y[v]))
     }
 }
