@@ -25,16 +25,20 @@ const size ngo_elementwise_block = BLOCK;
     _Pragma("clang loop vectorize(assume_safety)") for (size v = 0; v < width; v++) out[v] = result; \
     break;
 
-static void run(int32_t operation, float *out, const float *a, const float *b, const float *c,
-                size width)
+/* Runs a program on `width` numbers of each operand. */
+static void run(const instruction *program, size length, float *const *at, size width)
 {
-    switch (operation) {
-    case ADD: EACH(a[v] + b[v])
-    case SUBTRACT: EACH(a[v] - b[v])
-    case MULTIPLY: EACH(a[v] * b[v])
-    case DIVIDE: EACH(a[v] / b[v])
-    case MULTIPLY_ADD: EACH(a[v] + b[v] * c[v])
-    case SQUARE_ROOT: EACH(sqrtf(a[v]))
+    for (const instruction *i = program; i < program + length; i++) {
+        float *out = at[i->out];
+        const float *a = at[i->a], *b = at[i->b], *c = at[i->c];
+        switch (i->operation) {
+        case ADD: EACH(a[v] + b[v])
+        case SUBTRACT: EACH(a[v] - b[v])
+        case MULTIPLY: EACH(a[v] * b[v])
+        case DIVIDE: EACH(a[v] / b[v])
+        case MULTIPLY_ADD: EACH(a[v] + b[v] * c[v])
+        case SQUARE_ROOT: EACH(sqrtf(a[v]))
+        }
     }
 }
 
@@ -57,10 +61,7 @@ void ngo_elementwise(const instruction *program, size length, const operand *ope
                     at[k][v] = operands[k].data[row * operands[k].stride];
         }
         for (; from < to; from += BLOCK) {
-            for (size k = 0; k < length; k++) {
-                instruction i = program[k];
-                run(i.operation, at[i.out], at[i.a], at[i.b], at[i.c], MIN(BLOCK, to - from));
-            }
+            run(program, length, at, MIN(BLOCK, to - from));
             for (size k = 0; k < operand_count; k++)
                 if (operands[k].is_matrix)
                     at[k] += BLOCK;
@@ -92,10 +93,7 @@ void ngo_half_step(const half_step *h, size from, float *gradient, size rows, si
                 float *matrix = o->data + from + row * stride + done;
                 at[k] = k == h->gradient ? gradient + row * n + done : o->is_matrix ? matrix : work[k];
             }
-            for (size k = 0; k < h->length; k++) {
-                instruction i = h->program[k];
-                run(i.operation, at[i.out], at[i.a], at[i.b], at[i.c], MIN(BLOCK, n - done));
-            }
+            run(h->program, h->length, at, MIN(BLOCK, n - done));
         }
 }
 

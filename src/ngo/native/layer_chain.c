@@ -272,23 +272,17 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         float *dx = to_inputs || i > first ? s->dx : NULL, *dw = gradient + l->weight;
         float *db = l->bias < 0 ? NULL : gradient + l->bias;
         size n = outputs(l) * it->b, from = it->parameters - c->X;
-        if (l->kind == RELU) {
+        if (l->kind == RELU)
             for (size v = 0; v < n; v++)
                 s->dy[v] = y[v] <= 0 ? 0 : s->dy[v];
-            continue;
-        }
-        if (l->kind >= ACTIVATIONS) {
-            ngo_activate(l->kind - ACTIVATIONS, l->constant, x, y, s->dy, n);
-            continue;
-        }
-        if (l->kind == DROPOUT) {
+        else if (l->kind == DROPOUT)
             drop(l, it, s->dy, s->scratch);
-            continue;
-        }
-        if (is_pooled(l)) {
+        else if (l->kind >= ACTIVATIONS)
+            ngo_activate(l->kind - ACTIVATIONS, l->constant, x, y, s->dy, n);
+        else if (is_pooled(l))
             ngo_conv_pool_relu_backward(x, it->parameters + l->weight, s->places[i].which, s->dy, dx,
                                         dw, db, s->scratch, it->b, l->in, l->h, l->w, l->out, l->k);
-        } else if (l->kind == LINEAR) {
+        else if (l->kind == LINEAR) {
             ngo_transpose_matrix(x, s->scratch, l->in, it->b);
             for (size o = 0; db && o < l->out; o++) {
                 float sum = 0;
@@ -315,6 +309,8 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         else
             ngo_gaussian_code_backward(x, it->noise + l->drawn * it->b, s->dy, s->dx, l->out,
                                        it->b);
+        if (is_simple(l) || l->kind >= ACTIVATIONS) /* dy itself has changed */
+            continue;
         size width = normalises(l) ? l->in : l->out;
         if (c->then && has_parameters(l) && l->kind != LINEAR)
             ngo_half_step(c->then, from + l->weight, dw, 1,

@@ -13,12 +13,8 @@ void ngo_pool(const float *x, float *restrict y, size channels, size h, size wid
                 memcpy(y, x + (i * width + j) * b, b * sizeof(float));
                 for (size at = 1; at < k * k; at++) {
                     const float *from = x + ((i + at / k) * width + j + at % k) * b;
-                    if (average)
-                        for (size v = 0; v < b; v++)
-                            y[v] += from[v];
-                    else
-                        for (size v = 0; v < b; v++)
-                            y[v] = from[v] > y[v] || from[v] != from[v] ? from[v] : y[v];
+                    for (size v = 0; v < b; v++)
+                        y[v] = average ? y[v] + from[v] : from[v] > y[v] || from[v] != from[v] ? from[v] : y[v];
                 }
                 for (size v = 0; average && v < b; v++)
                     y[v] /= k * k;
