@@ -115,14 +115,8 @@ class MixingMatrix:
         """
         low = torch.minimum(self.receivers, self.senders)
         high = torch.maximum(self.receivers, self.senders)
-        order = torch.from_numpy(order_by(self.n, high.numpy(), low.numpy()))
-        low, high = low[order], high[order]
-        first = torch.ones(self.edges, dtype=torch.bool)
-        first[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-        counted = first.cumsum(0)
-        numbers = torch.empty_like(order)
-        numbers[order] = counted - 1
-        return numbers, int(counted[-1]) if self.edges else 0
+        pairs, numbers = torch.unique(low * self.n + high, return_inverse=True)
+        return numbers, len(pairs)
 
     @cached_property
     def ends(self) -> Tensor:
