@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from ngo.common.fields import Names, Options, above, at_least, number, registers, whole, within
@@ -21,6 +21,7 @@ from ngo.gossip.gossip_step import (
     linear_step,
     phi,
     power_,
+    power_of_differences,
     step_along_edges,
 )
 from ngo.gossip.mixing_matrix import MixingMatrix
@@ -59,13 +60,13 @@ def coupling(
     return registers(COUPLINGS, name, entry, options, version)
 
 
-@coupling("power", fields=("p",), fast=fast_power, exact=partial(fast_power, sums=False))
+@coupling("power", fields=("p",), fast=fast_power, exact=power_of_differences)
 def power(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
     """The paper's pull: γ W_ij φ_p(z).
 
     φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
     """
-    return gamma * weights * phi(z, run.p)
+    return z.sign().mul_(gamma * weights).mul_(power_(z, exponent(run.p)))
 
 
 CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}

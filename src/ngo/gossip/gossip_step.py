@@ -1,18 +1,20 @@
 """One gossip step with φ_p or another pull, by the implementation that suits the state.
 
-Where γ is applied: ``gossip_step`` hands it on to the arithmetic, which multiplies the weight of
+Where γ is applied: ``Coupling.step`` hands it on to the arithmetic, which multiplies the weight of
 each edge by it. That is ``native/gossip_step.c`` on a CPU, ``native/triton_kernels.py`` on a GPU,
-and ``pull`` below where there is neither. A coupling without a compiled step multiplies in its own
-function (``coupling``). Which value γ has in step t, ``step.Step.gamma`` says.
+and the coupling's own function (``coupling``) where there is neither, or no compiled step. Which
+value γ has in step t, ``step.Step.gamma`` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from ngo.common.lazy import Run, Tensor, torch
+from ngo.common.registries import COUPLINGS
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
 from ngo.native import gossip_step as compiled
 from ngo.native.threads import Map, fits, in_order
@@ -168,50 +170,17 @@ def _sums(
     return out
 
 
-def gossip_step(
-    X: Tensor,
-    W: Matrix,
-    gamma: float,
-    p: float,
-    *,
-    at: Tensor | None = None,
-    out: Tensor | None = None,
-    spread: Map = in_order,
-    sums: bool = True,
-) -> Tensor:
+def gossip_step(X: Tensor, W: Matrix, gamma: float, p: float, **how: Any) -> Tensor:
     """The consensus step of Algorithm 1, for all workers at once: x_i + γ Σ_j W_ij φ_p(x_j − x_i).
 
     The new state ``[n, d]`` is written to ``out``, or to new memory; ``out`` may be ``X``. The
     differences are those of ``at`` ``[n, d]``, or of ``X``. With a past state as ``at``, this is
     the delayed step (equation "delay"). ``W`` is symmetric, dense ``[n, n]`` or as edges; its
     diagonal is ignored. The mean of the rows is conserved. ``spread`` distributes columns over
-    threads.
-
-    For p = 1 a row's step is a weighted sum of its neighbours' rows; with many edges, a dense
-    product. In float32, rounding then moves the mean by up to 1e-7 of the rows. Otherwise, and
-    without ``sums``, φ is computed once for each undirected edge. Both are compiled code where the
-    state allows it. On a GPU with Triton, one kernel takes the nonlinear step. A thread needs
-    memory for a few blocks of columns, in addition to the new state.
+    threads. It is the step of the coupling ``power``, whose arguments by name are optional.
     """
-    e, W = exponent(p), MixingMatrix.of(W) if isinstance(W, torch.Tensor) else W
-    at = X if at is None else at
-    out = torch.empty_like(X) if out is None else out
-    linear = sums and p == 1
-    if X.is_cuda and not linear:
-        from ngo.native import triton_kernels  # imports Triton
-
-        if triton_kernels.available(X.device):
-            return triton_kernels.gossip_step(X, W.on(X, "rows"), gamma, p, at, out)
-    if linear:
-        return linear_step(X, W, gamma, at=at, out=out, spread=spread)
-    if fits(X, at, out):
-        compiled.gossip(at, X, out, W.pairs, gamma, e, spread=spread)
-        return out
-
-    def pull(z: Tensor, weights: Tensor) -> Tensor:
-        return torch.sign(z).mul_(gamma * weights).mul_(power_(z, e))
-
-    return step_along_edges(X, W, pull, at=at, out=out, spread=spread)
+    run: Any = SimpleNamespace(p=p)
+    return COUPLINGS["power"].step(X, W, gamma, run, **how)
 
 
 Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
@@ -286,6 +255,30 @@ def _check_pull(pull: Callable[[Tensor, Tensor], Tensor], name: str) -> None:
         )
 
 
-def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor:
-    """The step by a matrix product, compiled code or Triton (``gossip_step``)."""
-    return gossip_step(X, W, gamma, run.p, **how)
+def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor | None:
+    """The step of the coupling ``power`` by the implementation that suits the state.
+
+    For p = 1 a row's step is a weighted sum of its neighbours' rows; with many edges, a dense
+    product. In float32, rounding then moves the mean by up to 1e-7 of the rows. Otherwise φ is
+    computed once for each undirected edge. A thread needs memory for a few blocks of columns, in
+    addition to the new state.
+    """
+    if run.p == 1:
+        return linear_step(X, W, gamma, **how)
+    return power_of_differences(X, W, gamma, run, **how)
+
+
+def power_of_differences(
+    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
+) -> Tensor | None:
+    """The same by one Triton kernel on a GPU, or by compiled code; None where there is neither."""
+    e = exponent(run.p)
+    if X.is_cuda:
+        from ngo.native import triton_kernels  # imports Triton
+
+        if triton_kernels.available(X.device):
+            return triton_kernels.gossip_step(X, W.on(X, "rows"), gamma, run.p, at, out)
+    if not fits(X, at, out):
+        return None
+    compiled.gossip(at, X, out, W.pairs, gamma, e, spread=spread)
+    return out
