@@ -17,7 +17,6 @@ from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
     from ngo.engine.population import Population
-    from ngo.training.snapshots import Snapshots
 
 
 #: The ``worker`` of rows about the mean of all workers' gradients.
@@ -63,17 +62,13 @@ def alignment_table(options: AlignmentOptions, models: Sequence[Path], data_root
       ngo alignment kept/models.pt --scale 0 --scale 1 \
         --out alignment.parquet
     """
-    tables = [_run_alignment(options, *run) for run in kept(models, data_root)]
+    tables = [_run_alignment(options, *run) for run in kept(models, data_root, last=True)]
     return pd.concat(tables, ignore_index=True)
 
 
 def _run_alignment(
-    options: AlignmentOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset, facts: dict
+    options: AlignmentOptions, spec: RunSpec, population: Population, data: Dataset, facts: dict
 ) -> Table:
-    from ngo.training.snapshots import restored
-
-    step = max(snapshots)
-    population = restored(spec, snapshots[step])
     batch = population.task.batch(data, *drawn(options, spec, data, "alignment"))
     generator = torch_stream(options.seed, "alignment test")
     tests = torch.randperm(len(data.test_inputs), generator=generator)[: options.samples]
@@ -95,7 +90,7 @@ def _run_alignment(
         accuracies = [scores.consensus_accuracy, *scores.worker_accuracies]
         rows.append(row | {"relative_norm": norms.numpy(), "accuracy": accuracies})
     diverged = not bool(mean.isfinite().all())
-    facts = {**facts, "step": step, "diverged": diverged, "samples": options.samples}
+    facts = {**facts, "diverged": diverged, "samples": options.samples}
     return pd.concat([pd.DataFrame({**facts, **row}) for row in rows], ignore_index=True)
 
 

@@ -25,7 +25,7 @@ from ngo.training.spec import FIELDS, RunSpec
 from verdicts.registry import Registry, UserError, check
 
 if TYPE_CHECKING:
-    from ngo.training.snapshots import Snapshots
+    from ngo.engine.population import Population
 
 
 Measure = Callable[..., Table]
@@ -130,20 +130,21 @@ def measurement(
 
 # What measurements of kept models share: the files of runs, and the samples that are drawn.
 
-#: A run, its snapshots, its data, and the columns of a table that tell of them.
-Kept = tuple["RunSpec", "Snapshots", "Dataset", dict[str, object]]
+#: A run, its workers after a step, its data, and the columns of a table that tell of them.
+Kept = tuple["RunSpec", "Population", "Dataset", dict[str, object]]
 
 
-def kept(models: Sequence[Path], data_root: Path) -> Iterator[Kept]:
-    """The run in each file of kept models."""
-    from ngo.training.snapshots import load_snapshots
+def kept(models: Sequence[Path], data_root: Path, *, last: bool = False) -> Iterator[Kept]:
+    """Each snapshot in each file of kept models, or the ``last`` in each."""
+    from ngo.training.snapshots import load_snapshots, restored
 
     for path in models:
         spec, snapshots = load_snapshots(path)
         data = loading.load(spec.dataset, data_root, run=spec)
         facts = {name: value for name, value in spec.values().items() if value is not None}
         facts = {"run": spec.id, **facts, "train_samples": len(data.train_inputs)}
-        yield spec, snapshots, data, facts
+        for step in sorted(snapshots)[-1 if last else 0 :]:
+            yield spec, restored(spec, snapshots[step]), data, {**facts, "step": step}
 
 
 def drawn(options: Any, spec: RunSpec, data: Dataset, stream: str) -> tuple[Tensor, Tensor]:

@@ -36,7 +36,7 @@ class SamplesOptions:
 #: Columns that the table has of its runs.
 FACTS = (
     *("run", "dataset", "model", "partition", "method", "topology", "p", "gamma", "workers"),
-    *("epochs", "seed", "train_samples"),
+    *("epochs", "seed", "train_samples", "step"),
 )
 
 COLUMNS = (
@@ -70,18 +70,15 @@ def samples_table(options: SamplesOptions, models: Sequence[Path], data_root: Pa
         --epochs 5 --snapshot final --out kept/
       ngo samples kept/models.pt --images 20 --out samples.parquet
     """
-    from ngo.training.snapshots import restored
-
     tables = []
-    for spec, snapshots, data, known in kept(models, data_root):
+    for spec, population, data, known in kept(models, data_root):
         one_of("task of the models", spec.task, OUTPUTS)
         facts = {name: known[name] for name in FACTS if name in known}
-        for step, snapshot in sorted(snapshots.items()):
-            state = {"step": step, "diverged": not bool(snapshot["X"].isfinite().all())}
-            modules = [module.eval() for module in restored(spec, snapshot).models()]
-            with torch.no_grad():
-                table = OUTPUTS[spec.task](modules, data, options)
-            tables.append(pd.DataFrame({**facts, **state, **table}))
+        facts["diverged"] = not bool(population.X.isfinite().all())
+        modules = [module.eval() for module in population.models()]
+        with torch.no_grad():
+            table = OUTPUTS[spec.task](modules, data, options)
+        tables.append(pd.DataFrame({**facts, **table}))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -23,7 +23,7 @@ from ngo.native.threads import one_intra_op_thread
 from ngo.training.spec import RunSpec
 
 if TYPE_CHECKING:
-    from ngo.training.snapshots import Snapshots
+    from ngo.engine.population import Population
 
 
 #: Samples whose second derivatives are computed at once.
@@ -75,30 +75,25 @@ def sharpness_table(options: SharpnessOptions, models: Sequence[Path], data_root
 
 
 def _run_rows(
-    options: SharpnessOptions, spec: RunSpec, snapshots: Snapshots, data: Dataset, facts: dict
+    options: SharpnessOptions, spec: RunSpec, population: Population, data: Dataset, facts: dict
 ) -> Iterator[dict[str, object]]:
-    from ngo.training.snapshots import restored
-
-    samples = drawn(options, spec, data, "sharpness")
-    for step, snapshot in sorted(snapshots.items()):
-        population = restored(spec, snapshot)
-        batch = population.task.batch(data, *samples)
-        consensus, *workers = population.models()
-        loss = Loss(consensus, population.task, *batch)
-        distances = torch.stack([_flat(worker) for worker in workers]) - loss.mean
-        diverged, sharpness = not bool(loss.mean.isfinite().all()), math.nan
-        if not diverged:
-            sharpness = largest_eigenvalue(loss.hessian_product, len(loss.mean), options.precision)
-        V = float(synchronization_index(population.X))
-        state = {"step": step, "diverged": diverged, "V": V, "loss": loss.at(loss.mean)}
-        state |= {"sharpness": sharpness, "own_increase": loss.increase(distances)}
-        generator = torch_stream(options.seed, "sharpness directions")
-        size = options.directions, len(loss.mean)
-        directions = _unit(torch.randn(size, generator=generator, dtype=torch.float64))
-        for radius in options.radius:
-            row = {**facts, **state, "radius": float(radius)}
-            row |= {"random_increase": loss.increase(radius * directions)}
-            yield row | {"workers_increase": loss.increase(radius * _unit(distances))}
+    batch = population.task.batch(data, *drawn(options, spec, data, "sharpness"))
+    consensus, *workers = population.models()
+    loss = Loss(consensus, population.task, *batch)
+    distances = torch.stack([_flat(worker) for worker in workers]) - loss.mean
+    diverged, sharpness = not bool(loss.mean.isfinite().all()), math.nan
+    if not diverged:
+        sharpness = largest_eigenvalue(loss.hessian_product, len(loss.mean), options.precision)
+    V = float(synchronization_index(population.X))
+    state = {"diverged": diverged, "V": V, "loss": loss.at(loss.mean)}
+    state |= {"sharpness": sharpness, "own_increase": loss.increase(distances)}
+    generator = torch_stream(options.seed, "sharpness directions")
+    size = options.directions, len(loss.mean)
+    directions = _unit(torch.randn(size, generator=generator, dtype=torch.float64))
+    for radius in options.radius:
+        row = {**facts, **state, "radius": float(radius)}
+        row |= {"random_increase": loss.increase(radius * directions)}
+        yield row | {"workers_increase": loss.increase(radius * _unit(distances))}
 
 
 class Loss:
