@@ -12,7 +12,16 @@ import torch
 from torch import nn
 
 from ngo.engine.backends import Workers
-from ngo.models.layers import VAE, ConvPoolReLU2d, Dropout, ViewedConv2d, draw, row_of, unchanged
+from ngo.models.layers import (
+    VAE,
+    ConvPoolReLU2d,
+    Dropout,
+    ViewedConv2d,
+    draw,
+    plain_kernel,
+    row_of,
+    unchanged,
+)
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
 from ngo.native.conv_pool_relu import KERNEL_SIZES
@@ -293,18 +302,6 @@ def leaves_of(module: nn.Module) -> Iterator[nn.Module]:
             yield from leaves_of(layer)
     else:
         yield module
-
-
-def plain_kernel(layer: nn.Conv2d) -> tuple[int, int]:
-    """The sides of square kernels and of padding by zeros, without strides and groups; zeros for
-    other convolutions.
-    """
-    (k, width), given = layer.kernel_size, layer.padding
-    plain = k == width and layer.padding_mode == "zeros" and layer.groups == 1
-    plain &= layer.stride == layer.dilation == (1, 1) and (given != "same" or k % 2 == 1)
-    same: dict[Any, Any] = {"same": (k // 2, k // 2), "valid": (0, 0)}
-    p, other = same.get(given, given)
-    return (k, int(p)) if plain and p == other else (0, 0)
 
 
 def _is_halving(module: nn.Module) -> bool:

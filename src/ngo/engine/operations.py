@@ -20,8 +20,8 @@ from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from ngo.engine.module_chain import READERS, first_layers, plain_kernel
-from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d, row_of
+from ngo.engine.module_chain import READERS, first_layers
+from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d, plain_kernel, row_of
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 

@@ -47,10 +47,12 @@ class ConvPoolReLU2d(nn.Conv2d):
         return F.relu(F.max_pool2d(y, 2))
 
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
+        k, p = plain_kernel(self)
         return (
             self.compiled
-            and kernels_fit(self, x.shape[1:])
-            and len(x) > 0
+            and (k in KERNEL_SIZES and p == 0 and self.bias is not None)
+            and (x.dim() == 4 and x.shape[1] == self.in_channels)
+            and min(len(x), *(side - k for side in x.shape[2:])) > 0  # 2 × 2 outputs or more
             and all(y.is_cpu and y.dtype == torch.float32 for y in (x, self.weight, self.bias))
             and not torch.is_autocast_enabled("cpu")
             and available()
@@ -99,20 +101,16 @@ def convolved_by_patches(
     return F.linear(x, weight.permute(0, 3, 2, 1).flatten(1), bias).movedim(-1, 1)
 
 
-def kernels_fit(layer: nn.Conv2d, shape: Sequence[int]) -> bool:
-    """Whether the compiled kernels take this convolution of images ``[channels, h, w]``."""
-    k, width = layer.kernel_size
-    return (
-        layer.padding in ((0, 0), "valid")
-        and layer.stride == layer.dilation == (1, 1)
-        and layer.groups == 1
-        and layer.bias is not None
-        and k == width
-        and k in KERNEL_SIZES
-        and len(shape) == 3
-        and shape[0] == layer.in_channels
-        and min(shape[1:]) > k  # at least 2 × 2 outputs
-    )
+def plain_kernel(layer: nn.Conv2d) -> tuple[int, int]:
+    """The sides of square kernels and of padding by zeros, without strides and groups; zeros for
+    other convolutions.
+    """
+    (k, width), given = layer.kernel_size, layer.padding
+    plain = k == width and layer.padding_mode == "zeros" and layer.groups == 1
+    plain &= layer.stride == layer.dilation == (1, 1) and (given != "same" or k % 2 == 1)
+    same: dict[Any, Any] = {"same": (k // 2, k // 2), "valid": (0, 0)}
+    p, other = same.get(given, given)
+    return (k, int(p)) if plain and p == other else (0, 0)
 
 
 class _ConvPoolReLU(torch.autograd.Function):
