@@ -414,41 +414,39 @@ def compiled(workers: Workers) -> Gradients:
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         if chain.of_batches and not workers.modules[0].training:
             return BACKENDS["loop"](workers)(batches, then)
-        rows = batches.rows()
+        rows, of = batches.rows(), batches.workers
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
-        places = {"samples": rows.samples, "shades": rows.shades, **noise(b, batches.workers)}
-        matrices = workers.X, workers.G, rows.inputs, rows.targets
+        own: Any = {"samples": rows.samples, "shades": rows.shades, "noise": noise(b, of)}
         if chain.of_batches:
-            places["buffers"] = workers.buffers
-            workers.counts[slice(None) if batches.workers is None else list(batches.workers)] += 1
-        return chain.gradients(*matrices, models=batches.workers, then=then, **places)
+            own["buffers"] = workers.buffers
+            workers.counts[slice(None) if of is None else list(of)] += 1
+        matrices = workers.X, workers.G, rows.inputs, rows.targets
+        return chain.gradients(*matrices, models=of, then=then, **own)
 
     return gradients
 
 
-def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | None], dict[str, Any]]:
-    """A function that returns the random numbers of the layers, for b samples of some workers.
+def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | None], Tensor | None]:
+    """A function that draws the random numbers of the layers, for b samples of some workers.
 
-    It returns arguments of ``Chain.gradients``: memory for the numbers, and a function that fills
-    a worker's row. Each number comes from its worker's stream, and is the one that the layer itself
-    would draw.
+    They are those of ``Chain.gradients``, or None without. Each number comes from its worker's
+    stream, and is the one that the layer itself would draw.
     """
     random = [layer for layer in chain.layers if layer.draws]
     places: dict[int, tuple[Tensor, list[list[Tensor]]]] = {}  # by b
 
-    def noise(b: int, of: Sequence[int] | None) -> dict[str, Any]:
+    def noise(b: int, of: Sequence[int] | None) -> Tensor | None:
         if not random:
-            return {}
+            return None
+        numbered = range(workers.n) if of is None else of
         if not workers.modules[0].training:
             drawn = chain.evaluation_noise(b)
-            n = workers.n if of is None else len(of)
-            return {} if drawn is None else {"noise": drawn.flatten().repeat(n, 1)}
+            return None if drawn is None else drawn.flatten().repeat(len(numbered), 1)
         if b not in places:
             numbers = torch.empty(workers.n, b * chain.draws)
             sizes = [b * layer.draws for layer in random]
             places[b] = numbers, [list(row.split(sizes)) for row in numbers]
         numbers, rows = places[b]
-        numbered = range(workers.n) if of is None else of
 
         def draw(k: int) -> None:
             generator = workers.generators[numbered[k]]
@@ -458,7 +456,8 @@ def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | Non
                 else:
                     row.normal_(generator=generator)
 
-        return {"noise": numbers[: len(numbered)], "draw": draw}
+        workers.spread(draw, len(numbered))
+        return numbers[: len(numbered)]
 
     return noise
 

@@ -3,8 +3,6 @@
  * Activations have the batch as their last dimension, [channels, height, width, batch].
  */
 
-#include <sched.h>
-
 #include "kernels.h"
 
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
@@ -330,17 +328,14 @@ size ngo_chain_workspace(const chain *c, size b)
     return lay_out(c, b, NULL, &s);
 }
 
-/* For each item: the sum of its samples' losses, the number of samples whose class is right (-1 if a
- * target is no class, -2 if a sample is no row), and the gradient of the mean loss. Threads that pass the same `next`, initially
- * 0, share the items; each has its own `work`. An item waits until `ready` exceeds its number. */
-void ngo_chain(const chain *c, const item *items, size n, double *losses, size *correct, size *next,
-               const size *ready, float *work)
+/* For each item: the sum of its samples' losses, the number of samples whose class is right (-1 if a target is no
+ * class, -2 if a sample is no row), and the gradient of the mean loss. Threads that pass the same `next`, initially 0,
+ * share the items; each has its own `work`. */
+void ngo_chain(const chain *c, const item *items, size n, double *losses, size *correct, size *next, float *work)
 {
     place places[c->count];
     size k;
     while ((k = __atomic_fetch_add(next, 1, __ATOMIC_RELAXED)) < n) {
-        while (__atomic_load_n(ready, __ATOMIC_ACQUIRE) <= k)
-            sched_yield();
         const item *it = items + k;
         space s = {.places = places};
         if ((correct[k] = in_range(c, it) ? 0 : -2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -111,7 +111,6 @@ class Chain:
         samples: torch.Tensor | None = None,
         shades: torch.Tensor | None = None,
         noise: torch.Tensor | None = None,
-        draw: Callable[[int], object] | None = None,
         models: Sequence[int] | None = None,
         buffers: torch.Tensor | None = None,
         then: HalfStep | None = None,
@@ -121,10 +120,9 @@ class Chain:
         Row i of ``X`` ``[n, d]`` is a model; with ``models`` ``[n]``, the row ``models[i]`` is. Its
         batch are the rows ``samples[i]`` ``[b]`` of inputs and targets; without ``samples``, there
         are n · b rows in order. Row i of ``noise`` has the numbers that each layer draws,
-        ``[b, draws]`` of one layer after another; one thread has ``draw(i)`` write them while the
-        others compute. Without ``noise``, dropout is off. Rows of ``buffers`` are those of the
-        models; batch normalization changes them. Each model takes the half step ``then`` with
-        its gradient, and ``G`` is not written.
+        ``[b, draws]`` of one layer after another. Without ``noise``, dropout is off. Rows of
+        ``buffers`` are those of the models; batch normalization changes them. Each model takes the
+        half step ``then`` with its gradient, and ``G`` is not written.
         """
         count, d = X.shape
         check_tensors((count, d), X=X, G=G)
@@ -149,7 +147,6 @@ class Chain:
             then=then,
             rows=len(inputs),
             shades=shades,
-            draw=draw,
             parameters=X.data_ptr() + 4 * d * chosen,
             gradient=G.data_ptr() + 4 * d * chosen,
             inputs=_rows(inputs, start),
@@ -219,7 +216,6 @@ class Chain:
         then: HalfStep | None = None,
         rows: int = 0,
         shades: torch.Tensor | None = None,
-        draw: Callable[[int], object] | None = None,
         **items: np.ndarray | int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute all items: for each, the sum of the losses and the number of right classes.
@@ -248,18 +244,9 @@ class Chain:
             size = call("ngo_chain_workspace", ctypes.byref(chain), batch, result=SIZE)
             self._work, self._batch = torch.empty(self._threads, size), batch
         losses, correct, taken = np.empty(count), np.empty(count, np.int64), ctypes.c_int64()
-        ready = ctypes.c_int64(count if draw is None else 0)
-        counters = ctypes.byref(taken), ctypes.byref(ready)
-        arguments = ctypes.byref(chain), table, count, losses, correct, *counters
+        arguments = ctypes.byref(chain), table, count, losses, correct, ctypes.byref(taken)
 
         def part(thread: int) -> None:
-            if draw is not None and thread == 0:
-                try:
-                    for i in range(count):
-                        draw(i)
-                        ready.value = i + 1
-                finally:
-                    ready.value = count  # nobody waits for what has failed
             call("ngo_chain", *arguments, self._work[thread])
 
         self._spread(part, min(self._threads, count))
