@@ -409,14 +409,14 @@ def compiled(workers: Workers) -> Gradients:
             "backend: 'compiled' takes chains of known layers, in float32 on a CPU, and this model "
             "is none; use auto, loop, threads or vmap here."
         )
-    noise = _noise(workers, chain)
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         if chain.of_batches and not workers.modules[0].training:
             return BACKENDS["loop"](workers)(batches, then)
         rows, of = batches.rows(), batches.workers
         b = len(rows.inputs) // rows.n if rows.samples is None else rows.samples.shape[1]
-        own: Any = {"samples": rows.samples, "shades": rows.shades, "noise": noise(b, of)}
+        own: Any = {"samples": rows.samples, "shades": rows.shades}
+        own["noise"] = _noise(workers, chain, b, of)
         if chain.of_batches:
             own["buffers"] = workers.buffers
             workers.counts[slice(None) if of is None else list(of)] += 1
@@ -426,40 +426,31 @@ def compiled(workers: Workers) -> Gradients:
     return gradients
 
 
-def _noise(workers: Workers, chain: Chain) -> Callable[[int, Sequence[int] | None], Tensor | None]:
-    """A function that draws the random numbers of the layers, for b samples of some workers.
+def _noise(workers: Workers, chain: Chain, b: int, of: Sequence[int] | None) -> Tensor | None:
+    """The random numbers of the layers (see ``Chain.gradients``), for b samples of some workers.
 
-    They are those of ``Chain.gradients``, or None without. Each number comes from its worker's
-    stream, and is the one that the layer itself would draw.
+    Each comes from its worker's stream, and is the one that the layer itself would draw.
     """
+    numbered = range(workers.n) if of is None else of
+    if not chain.draws:
+        return None
+    if not workers.modules[0].training:
+        drawn = chain.evaluation_noise(b)
+        return None if drawn is None else drawn.flatten().repeat(len(numbered), 1)
     random = [layer for layer in chain.layers if layer.draws]
-    places: dict[int, tuple[Tensor, list[list[Tensor]]]] = {}  # by b
+    sizes = [b * layer.draws for layer in random]
+    numbers = torch.empty(len(numbered), b * chain.draws)
 
-    def noise(b: int, of: Sequence[int] | None) -> Tensor | None:
-        if not random:
-            return None
-        numbered = range(workers.n) if of is None else of
-        if not workers.modules[0].training:
-            drawn = chain.evaluation_noise(b)
-            return None if drawn is None else drawn.flatten().repeat(len(numbered), 1)
-        if b not in places:
-            numbers = torch.empty(workers.n, b * chain.draws)
-            sizes = [b * layer.draws for layer in random]
-            places[b] = numbers, [list(row.split(sizes)) for row in numbers]
-        numbers, rows = places[b]
+    def draw(k: int) -> None:
+        generator = workers.generators[numbered[k]]
+        for layer, row in zip(random, numbers[k].split(sizes), strict=True):
+            if layer.constant:
+                row.bernoulli_(layer.constant, generator=generator)
+            else:
+                row.normal_(generator=generator)
 
-        def draw(k: int) -> None:
-            generator = workers.generators[numbered[k]]
-            for layer, row in zip(random, rows[k], strict=True):
-                if layer.constant:
-                    row.bernoulli_(layer.constant, generator=generator)
-                else:
-                    row.normal_(generator=generator)
-
-        workers.spread(draw, len(numbered))
-        return numbers[: len(numbered)]
-
-    return noise
+    workers.spread(draw, len(numbered))
+    return numbers
 
 
 log = logging.getLogger("ngo")
