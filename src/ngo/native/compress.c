@@ -176,24 +176,20 @@ static size collect(const float *x, const float *h, size d, uint64_t lowest, uin
 {
     enum { GROUP = 16 };
     uint32_t least = lowest >> 32;
-    size count = 0, v = 0;
-    for (; v + GROUP <= d; v += GROUP) {
-        int32_t found = 0;
-        for (size k = v; k < v + GROUP; k++) {
-            float z = fabsf(x[k] - h[k]);
-            uint32_t bits;
-            memcpy(&bits, &z, 4);
-            found |= bits >= least;
-        }
-        if (found)
+    size count = 0;
+    for (size v = 0; v < d; v += GROUP) {
+        int32_t found = v + GROUP > d; /* the last ones are fewer */
+        if (!found)
             for (size k = v; k < v + GROUP; k++) {
-                keys[count] = key_of(x, h, k);
-                count += keys[count] >= lowest;
+                float z = fabsf(x[k] - h[k]);
+                uint32_t bits;
+                memcpy(&bits, &z, 4);
+                found |= bits >= least;
             }
-    }
-    for (; v < d; v++) {
-        keys[count] = key_of(x, h, v);
-        count += keys[count] >= lowest;
+        for (size k = v; found && k < MIN(v + GROUP, d); k++) {
+            keys[count] = key_of(x, h, k);
+            count += keys[count] >= lowest;
+        }
     }
     return count;
 }
