@@ -32,11 +32,12 @@ class MixingMatrix:
         receivers: Tensor,
         senders: Tensor,
         weights: Tensor,
-        diagonal: Tensor,
+        diagonal: Tensor | None = None,
         *,
         blocks: int = 1,
     ) -> None:
-        """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``.
+        """The directed edges ``[e]``, each once, and the ``diagonal`` ``[n]``: by default, rows sum
+        to 1.
 
         Edges are put in order. There are none between ``blocks`` of equal sizes.
         """
@@ -45,7 +46,10 @@ class MixingMatrix:
             order = torch.from_numpy(order_by(n, senders.numpy(), receivers.numpy()))
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
-        self.weights, self.diagonal = weights.double(), diagonal.double().contiguous()
+        self.weights = weights.double()
+        if diagonal is None:
+            diagonal = 1 - torch.bincount(receivers, self.weights, n)
+        self.diagonal = diagonal.double().contiguous()
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(receivers.numpy(), minlength=n), out=starts[1:])
         self.starts = torch.from_numpy(starts)
@@ -212,12 +216,9 @@ def mixing_of(n: int, edges: np.ndarray, rule: str = METROPOLIS) -> MixingMatrix
     """
     i, j = edges.T.copy()
     degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
-    receivers, senders = np.concatenate([i, j]), np.concatenate([j, i])
-    order = order_by(n, senders, receivers)
-    receivers, senders = receivers[order], senders[order]
-    weights = WEIGHT_RULES[rule](1 / (1 + degrees), receivers, senders)
-    entries = receivers, senders, weights, 1 - np.bincount(receivers, weights, n)
-    return MixingMatrix(n, *map(torch.from_numpy, entries))
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    weights = WEIGHT_RULES[rule](1 / (1 + degrees), *ends)
+    return MixingMatrix(n, *map(torch.from_numpy, (*ends, weights)))
 
 
 def outgoing_shares(n: int, edges: np.ndarray) -> MixingMatrix:

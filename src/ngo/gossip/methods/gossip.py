@@ -254,9 +254,7 @@ def within_cliques(W: MixingMatrix, clique: int) -> MixingMatrix:
     inside = of[W.receivers] == of[W.senders]
     receivers, senders = W.receivers[inside], W.senders[inside]
     shares = 1 / torch.bincount(of).double()
-    weights = shares[of[receivers]]
-    diagonal = 1 - torch.bincount(receivers, weights, W.n)
-    return MixingMatrix(W.n, receivers, senders, weights, diagonal)
+    return MixingMatrix(W.n, receivers, senders, shares[of[receivers]])
 
 
 @method(
