@@ -77,8 +77,8 @@ def resnet20() -> nn.Module:
     return nn.Sequential(*first, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
-class TutorialNet(nn.Module):
-    """LeNet for CIFAR-10 with a forward pass of its own, as in torch's tutorial."""
+class OwnForward(nn.Module):
+    """LeNet for CIFAR-10 with a forward pass of its own, as people write them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,8 +89,8 @@ class TutorialNet(nn.Module):
         """Logits."""
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        x = F.relu(self.fc1(torch.flatten(x, 1)))
-        return self.fc3(F.relu(self.fc2(x)))
+        x = F.relu(self.fc1(x.view(-1, x.shape[1] * x.shape[2] * x.shape[3])))
+        return self.fc3(F.relu(self.fc2(F.dropout(x, training=self.training))))
 
 
 def lenet_tanh() -> nn.Module:
@@ -126,7 +126,7 @@ CHARACTERS = partial(Transformer, 64, 32, width=64, layers=2, heads=4)
 MODELS = {
     "MNIST's CNN": (partial(plain_model, "mnist_cnn"), (1, 28, 28), 32, 0.13, None),
     "LeNet": (partial(plain_model, "cifar10_cnn"), (3, 32, 32), 32, 0.22, None),
-    "LeNet, own forward": (TutorialNet, (3, 32, 32), 32, 0.22, None),
+    "LeNet, own forward": (OwnForward, (3, 32, 32), 32, 0.22, None),
     "MLP": (MLP, (1, 28, 28), 32, 0.5, None),
     "MLP, LayerNorm, GELU": (mlp_norm, (1, 28, 28), 32, 0.5, None),
     "own VAE": (OwnVAE, (1, 28, 28), 32, 0.6, elbo),

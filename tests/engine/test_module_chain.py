@@ -102,6 +102,7 @@ def random_model(seed):
             features = out
             norms = nn.LayerNorm(out), nn.GroupNorm(1, out), nn.BatchNorm1d(out, eps=0.1)
             layers += [rng.choice(norms)] * (rng.random() < 0.3)
+            layers += [nn.Softmax(1)] * (not exact and rng.random() < 0.2)
             layers += [rng.choice(EXACT if exact else SMOOTH)] * (rng.random() < 0.5)
             layers += [Dropout(generator, 0.75)] * (rng.random() < 0.3)
         layers.append(nn.Linear(features, rng.randint(2, 12)))
@@ -154,7 +155,7 @@ def test_gradients_of_random_chains_are_those_of_float64(part):
         population = Population(model, 2, seed=0, backend="compiled", threads=1)
         normed = population.chain.of_batches
         b, X = seed % 37 + 1 + 8 * normed, population.X
-        inexact = *map(type, SMOOTH), nn.AdaptiveAvgPool2d, nn.GroupNorm, nn.LayerNorm
+        inexact = *map(type, SMOOTH), nn.Softmax, nn.AdaptiveAvgPool2d, nn.GroupNorm, nn.LayerNorm
         kinds = [isinstance(layer, inexact) for layer in population.modules[0].modules()]
         smooth = normed or any(kinds)
 
@@ -259,7 +260,7 @@ class Straight(nn.Module):
         self.conv1, self.conv2 = nn.Conv2d(1, 3, 3, padding=1), nn.Conv2d(3, 4, 3)
         self.pool, self.drop = nn.MaxPool2d(2, 2), Dropout(generator)
         self.hidden = nn.ModuleList([nn.Linear(4, 5), nn.Linear(5, 6)])
-        self.kept = 1.0
+        self.kept, self.width, self.more = 1.0, 4, None
 
 
 class Functions(Straight):
@@ -277,7 +278,8 @@ class Views(Straight):
         b = x.size(0)
         x = F.relu(F.max_pool2d(self.conv1(x.reshape(-1, 1, 9, 9)), kernel_size=2))
         x = self.drop(F.max_pool2d(self.conv2(x), (2, 2)).relu().view(x.shape[0], -1))
-        return self.hidden[1](self.hidden[0](x.view(b, 4)).sigmoid()).view(-1, 6)
+        x = x if self.more is None else self.more(x)
+        return self.hidden[1](self.hidden[0](x.view(b, self.width)).sigmoid()).view(-1, 6)
 
 
 class Shapes(Straight):
@@ -331,7 +333,7 @@ class Named(Inner):
             self.conv2(F.leaky_relu(self.pooled(self.conv1(x), 2), 0.2)), approximate="tanh"
         )
         x = F.adaptive_avg_pool2d(F.elu(F.relu6(x)), 1).flatten(1)
-        return self.hidden[1](F.silu(self.hidden[0](x)))
+        return self.hidden[1](F.softmax(F.silu(self.hidden[0](x)), dim=1))
 
 
 @pytest.mark.parametrize("kind", [Functions, Views, Shapes, Outer, Nothings, Named])
@@ -376,7 +378,6 @@ def overlapping(self, x):
 FORWARDS = {
     "training": lambda self, x: self.conv1(x if self.training else 2 * x).flatten(1),
     "what it keeps": kept,
-    "a number of its own": lambda self, x: F.max_pool2d(self.conv1(x), self.kept).flatten(1),
     "a function of its own": by_value,
     "other functions": lambda self, x: relu(self.conv1(x)).flatten(1),
     "dropout from a global stream": lambda self, x: F.dropout(self.conv1(x)).flatten(1),
@@ -404,6 +405,41 @@ def test_auto_leaves_wide_convolutions_without_pooling_to_torch(monkeypatch):
     assert Population(model, 2, seed=0, backend="compiled").chain is not None
     monkeypatch.setattr(layer_chain, "MOST_OF_WINDOW", 9 * 60)
     assert Population(model, 2, seed=0).chain is not None
+
+
+class Single(nn.Module):
+    """One number for each sample."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.first, self.last = nn.Linear(6, 5), nn.Linear(5, 1)
+
+    def forward(self, x):
+        return self.last(self.first(x).tanh()).squeeze(-1)
+
+
+def test_one_output_may_have_no_dimension():
+    model = Model(Single, (6,), "regression")
+    population = Population(model, 2, seed=0, backend="compiled", threads=1)
+    inputs = torch.randn(2, 7, 6, generator=torch_stream(0, "test"))
+    check(population, model, Stacked(inputs, inputs.sum(2)))
+
+
+class Scaled(nn.Module):
+    """A number of its part may be another at each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = Views(torch.Generator())
+
+    def forward(self, x):
+        self.part.kept = 2.0
+        return self.part(x) + 1
+
+
+def test_numbers_belong_to_the_forward_pass_of_a_whole_model_alone():
+    assert list(calls_of(Views(torch.Generator()), (1, 9, 9), KINDS)) == [""]
+    assert not calls_of(Scaled(), (1, 9, 9), KINDS)
 
 
 @pytest.mark.parametrize("name", FORWARDS)

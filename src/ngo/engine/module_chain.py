@@ -257,13 +257,19 @@ class _Reader:
         self._read(layer.decoder)
 
     def _flatten(self, layer: nn.Flatten) -> None:
-        _require((layer.start_dim, layer.end_dim) == (1, -1))
+        # The outputs of a run's chain may be one for each sample.
+        first = 0 if self._generator is not None and math.prod(self.shape) == 1 else 1
+        _require(first <= layer.start_dim <= 1 and layer.end_dim == -1)
         self.shape = (math.prod(self.shape),)
 
     def _unflatten(self, layer: nn.Unflatten) -> None:
         sizes = layer.unflattened_size
         _require(layer.dim == 1 and self.shape == (math.prod(sizes),))
         self.shape = tuple(sizes)
+
+    def _softmax(self, layer: nn.Softmax) -> None:
+        _require(layer.dim in (1, -1) and len(self.shape) == 1)
+        self._add("softmax", self.shape)
 
     def _log_softmax(self, layer: nn.LogSoftmax) -> None:
         _require(layer.dim in (1, -1) and len(self.shape) == 1)
@@ -283,6 +289,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
     VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,
     nn.Unflatten: _Reader._unflatten,
+    nn.Softmax: _Reader._softmax,
     nn.LogSoftmax: _Reader._log_softmax,
 }
 

@@ -3,7 +3,7 @@
 A forward pass is run on zeros, in training and in evaluation and with two numbers of samples, and
 what it calls is recorded. It is such a row of layers if that is always the same, and if its code
 names only layers, torch's functions and shapes, and sets no attribute: so it can't depend on what
-it keeps, or on numbers.
+it keeps. The code of a whole model may name numbers, too: no other code could change them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from torch.overrides import TorchFunctionMode
 from ngo.models.layers import Dropout, Row, unchanged
 
 
-def _log_softmax(dim: int, _stacklevel: int = 3, dtype: None = None) -> nn.Module:
-    return nn.LogSoftmax(dim)
+def _of_dim(kind: type[Any]) -> Any:
+    """What makes such a layer, of a function's arguments."""
+    return lambda dim, _stacklevel=3, dtype=None: kind(dim)
 
 
 #: What makes the layer that a call of a function or method stands for, of its other arguments.
@@ -44,7 +45,8 @@ CALLS: dict[Any, Any] = {
         (nn.MaxPool2d, F.max_pool2d, torch.max_pool2d),
         (nn.AvgPool2d, F.avg_pool2d),
         (nn.AdaptiveAvgPool2d, F.adaptive_avg_pool2d),
-        (_log_softmax, F.log_softmax, torch.log_softmax, Tensor.log_softmax),
+        (_of_dim(nn.Softmax), F.softmax, torch.softmax, Tensor.softmax),
+        (_of_dim(nn.LogSoftmax), F.log_softmax, torch.log_softmax, Tensor.log_softmax),
     )
     for call in calls
 }
@@ -98,7 +100,7 @@ def _layers(part: nn.Module, calls: Calls, generator: Any) -> Iterator[nn.Module
             part.add_module(f"dropout_call_{number}", layer.train(part.training))
             yield layer
         elif call in VIEWS:
-            yield nn.Flatten()
+            yield nn.Flatten(1 if more else 0)
             if len(more) > 1:
                 yield nn.Unflatten(1, more)
         else:
@@ -125,7 +127,7 @@ def calls_of(
     """
     found: dict[str, tuple[Sequence[int], Calls]] = {}
     try:
-        parts = {x: part for x, part in root.named_modules() if _is_constant(part, known)}
+        parts = {x: part for x, part in root.named_modules() if _is_constant(part, known, not x)}
         copied = deepcopy(root) if parts else root
     except Exception:  # of attributes that can't be hashed or copied
         return found
@@ -215,7 +217,8 @@ class _Recorder(TorchFunctionMode):
                 raise ValueError(func)
             self._add(x, output, func, options["p"])
         elif func in VIEWS:
-            if len(output) != len(x) or output.numel() != x.numel() or output.dim() < 2:
+            dims = min(x.dim() - 1, output.dim())  # there may be one output of each sample
+            if dims < 1 or len(output) != len(x) or output.numel() != x.numel():
                 raise ValueError(func)
             self._add(x, output, func, *output.shape[1:])
         elif func in CALLS:
@@ -253,10 +256,11 @@ class _Samples(int):
     __hash__ = int.__hash__
 
 
-def _is_constant(module: nn.Module, known: Collection[type]) -> bool:
+def _is_constant(module: nn.Module, known: Collection[type], is_whole: bool) -> bool:
     """Whether a module of another type has a forward pass of one input that is the same at each
     call, but for its shape and ``training``.
     """
+    constants = (int, float, bool, str, type(None)) if is_whole else ()
     kinds = {kind for each in module.modules() for kind in type(each).__mro__[:-1]}
     kinds = {kind for kind in kinds if kind.__module__.split(".")[0] != "torch"}
     forward, attributes = type(module).forward, [x for kind in kinds for x in vars(kind).items()]
@@ -265,8 +269,9 @@ def _is_constant(module: nn.Module, known: Collection[type]) -> bool:
     plain = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     names = {part for name, _ in module.named_modules() for part in name.split(".")} | ATTRIBUTES
     values = [(name, x) for each in module.modules() for name, x in vars(each).items()]
-    names |= {name for name, x in values if _is_known(x)}
-    names -= {name for name, x in values if not _is_known(x)} - {"training"}  # these are no layers
+    names |= {name for name, x in values if _is_known(x) or type(x) in constants}
+    others = {name for name, x in values if not (_is_known(x) or type(x) in constants)}
+    names -= others - {"training"}  # these are no layers
     checked, left = [], [forward]
     while left:
         function = left.pop()

@@ -78,6 +78,7 @@ void ngo_batch_norm_backward(const float *x, const float *scale, const float *dy
                              float *dscale, float *dshift, size channels, size n);
 
 /* losses.c */
+void ngo_softmax(const float *x, float *y, float *dy, size n, size b);
 double ngo_cross_entropy(const float *y, float *dy, const size *targets, const size *samples, size b, size classes,
                          size *correct);
 double ngo_squared_error(const float *y, float *dy, size n, size b);

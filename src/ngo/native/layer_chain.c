@@ -8,7 +8,7 @@
 /* Kinds of layers and losses, in the order of LAYERS and LOSSES in layer_chain.py. */
 enum {
     CONV_POOL_RELU, LINEAR, RELU, DROPOUT, GAUSSIAN_CODE, CONV_POOL, CONVOLUTION, PADDING, MAXIMUM, AVERAGE,
-    NORM, BATCH_NORM, ACTIVATIONS /* and those after, of losses.c */
+    NORM, BATCH_NORM, SOFTMAX, ACTIVATIONS /* and those after, of losses.c */
 };
 enum { CROSS_ENTROPY, SQUARED_ERROR, NEGATIVE_ELBO };
 
@@ -93,7 +93,8 @@ static int is_simple(const layer *l)
 static int in_place(const layer *layers, size i)
 {
     size before = i ? layers[i - 1].kind : PADDING;
-    return is_simple(layers + i) && before != MAXIMUM && before < ACTIVATIONS + TANH;
+    int needed = before == MAXIMUM || before == SOFTMAX || before >= ACTIVATIONS + TANH;
+    return is_simple(layers + i) && !needed;
 }
 
 static size outputs(const layer *l)
@@ -239,6 +240,8 @@ static double forward(const chain *c, const item *it, const space *s)
         else if (l->kind == BATCH_NORM)
             ngo_batch_norm(x, weight, bias, p.y, p.y + n, it->buffers + l->buffer, l->in, l->h * l->w * it->b,
                            l->constant, l->momentum);
+        else if (l->kind == SOFTMAX)
+            ngo_softmax(x, p.y, NULL, outputs(l), it->b);
         else if (l->kind >= ACTIVATIONS)
             ngo_activate(l->kind - ACTIVATIONS, l->constant, x, p.y, NULL, n);
         else if (l->kind == LINEAR)
@@ -275,6 +278,8 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
                 s->dy[v] = y[v] <= 0 ? 0 : s->dy[v];
         else if (l->kind == DROPOUT)
             drop(l, it, s->dy, s->scratch);
+        else if (l->kind == SOFTMAX)
+            ngo_softmax(x, (float *)y, s->dy, outputs(l), it->b);
         else if (l->kind >= ACTIVATIONS)
             ngo_activate(l->kind - ACTIVATIONS, l->constant, x, y, s->dy, n);
         else if (is_pooled(l))
@@ -307,7 +312,7 @@ static void backward(const chain *c, const item *it, space *s, int to_inputs)
         else
             ngo_gaussian_code_backward(x, it->noise + l->drawn * it->b, s->dy, s->dx, l->out,
                                        it->b);
-        if (is_simple(l) || l->kind >= ACTIVATIONS) /* dy itself has changed */
+        if (is_simple(l) || l->kind >= SOFTMAX) /* dy itself has changed */
             continue;
         size width = normalises(l) ? l->in : l->out;
         if (c->then && has_parameters(l) && l->kind != LINEAR)

@@ -19,7 +19,7 @@ LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 # The kinds of layers, in the order of their numbers in layer_chain.c.
 LAYERS = (
     *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
-    *("conv_pool", "convolution", "padding", "maximum", "average", "norm", "batch_norm"),
+    *("conv_pool", "convolution", "padding", "maximum", "average", "norm", "batch_norm", "softmax"),
     *("leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid"),
 )
 
@@ -59,8 +59,8 @@ class Chain:
 
     Inputs are contiguous float32 ``[m, *input_shape]``, or uint8 with ``shades`` ``[c, 256]``: the
     float32 that each value stands for, by channel. Targets are int64 classes ``[m]``, float32
-    ``[m, outputs]`` or uint8 images ``[m, *input_shape]``, according to the loss. Other tensors
-    raise ValueError, as does a class that the outputs do not have.
+    ``[m, outputs]`` (of one output also ``[m]``) or uint8 images ``[m, *input_shape]``, according
+    to the loss. Other tensors raise ValueError, as does a class that the outputs do not have.
     """
 
     def __init__(
@@ -202,9 +202,10 @@ class Chain:
         check_tensors((m, *self._shape), kind, inputs=inputs)
         if shades is not None:
             check_tensors((self._shape[0], 256), shades=shades)
+        outputs = [self._outputs] * (targets.dim() > 1 or self._outputs > 1)
         shape, kind = {
             "cross_entropy": ((m,), torch.int64),
-            "squared_error": ((m, self._outputs), torch.float32),
+            "squared_error": ((m, *outputs), torch.float32),
             "negative_elbo": ((m, *self._shape), torch.uint8),
         }[self._loss]
         check_tensors(shape, kind, targets=targets)

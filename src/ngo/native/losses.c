@@ -53,6 +53,23 @@ double ngo_cross_entropy(const float *y, float *dy, const size *targets, const s
     return loss;
 }
 
+/* The softmax y [n, b] of each column of x; with dy, the gradient in its place instead. */
+void ngo_softmax(const float *x, float *y, float *dy, size n, size b)
+{
+    for (size v = 0; v < b; v++) {
+        float top = x[v], sum = 0;
+        for (size k = 1; k < n; k++)
+            top = MAX(top, x[k * b + v]);
+        for (size k = v; k < n * b; k += b)
+            sum += dy ? dy[k] * y[k] : (y[k] = expf(x[k] - top));
+        for (size k = v; k < n * b; k += b)
+            if (dy)
+                dy[k] = y[k] * (dy[k] - sum);
+            else
+                y[k] /= sum;
+    }
+}
+
 /* The mean over the n outputs of a sample. */
 double ngo_squared_error(const float *y, float *dy, size n, size b)
 {
