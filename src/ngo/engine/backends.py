@@ -394,7 +394,11 @@ def _vmapped(workers: Workers) -> Callable[[Tensor, Tensor, Sequence[int] | None
             ) from error
         for all_rows, values in ((buffers, local), (gradients_by_name, computed)):
             for name, tensor in all_rows.items():
-                tensor[rows] = values[name].detach()  # of a tensor that is no parameter
+                new = values[name].detach()  # of a tensor that is no parameter
+                if numbers is None:
+                    tensor.copy_(new)
+                else:
+                    tensor[rows] = new
         return losses.detach()
 
     return take
