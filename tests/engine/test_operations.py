@@ -450,6 +450,54 @@ def test_modules_that_call_layers_in_a_row_are_sequences(small):
         assert torch.allclose(torch.autograd.grad(y.square().sum(), x)[0], slope, atol=1e-5)
 
 
+class Part(nn.Module):
+    """Layers in a row, with dropout and a function, which others may change."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last, self.act = nn.Linear(6, 6), nn.Linear(6, 6), F.relu
+
+    def forward(self, x):
+        """Some numbers."""
+        return self.last(F.dropout(self.act(self.first(x)), 0.5, self.training))
+
+
+@pytest.mark.parametrize("how", ["act", "last", "training"])
+def test_a_part_that_others_change_calls_what_it_has_now(small, how):
+    part, x = Part(), torch.rand(3, 6)
+    calls = calls_of(nn.Sequential(part, nn.Softplus()), (6,), KINDS)
+    assert list(calls) == ["0"]
+    given, values = (
+        {"act": torch.tanh, "last": nn.Linear(6, 6), "training": False},
+        part.state_dict(),
+    )
+    expected, made = Part(), nn.Sequential(part, nn.Softplus())
+    expected.load_state_dict(values)
+    with_rows(made, calls, torch.Generator())
+    for each in expected, part:
+        each.train(how == "training")
+        setattr(each, how, given[how])
+    with operations(layers_of(made)):
+        assert torch.allclose(part(x), expected(x), atol=1e-6)
+
+
+class Listed(nn.Sequential):
+    """A sequence with dropout at its end."""
+
+    def forward(self, x):
+        """Some numbers."""
+        for layer in self:
+            x = layer(x)
+        return F.dropout(x, 0.5, self.training)
+
+
+def test_a_sequence_of_the_users_has_the_layers_it_had():
+    listed = Listed(nn.Linear(6, 6), nn.Tanh())
+    calls = calls_of(listed, (6,), KINDS)
+    with_rows(listed, calls, torch.Generator())
+    assert (list(calls), len(listed)) == ([""], 2)
+
+
 class Net(nn.Module):
     """No chain: a sum of two branches."""
 

@@ -21,7 +21,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from ngo.engine.module_chain import READERS, first_layers
-from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d, plain_kernel, row_of
+from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d, facts_of, plain_kernel, row_of
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 
@@ -253,11 +253,11 @@ TORCHS: WeakKeyDictionary[nn.Module, set[Any]] = WeakKeyDictionary()
 def sequence(layer: Any, x: Any) -> Any:
     """The output of the layers in a row, of which chains take those that they know."""
     known_row, torchs = row_of(layer), TORCHS.setdefault(layer, set())
-    of_sample, row, parts = known_row or (None, layer, None)
+    of_sample, row, facts = known_row or (None, layer, None)
     given: Any = None
     if type(x) is torch.Tensor:
         given = x.shape, x.stride(), x.requires_grad, x.grad_fn is None, torch.is_grad_enabled()
-    others = parts and not (given and given[0][1:] == of_sample and parts == [*layer.modules()][1:])
+    others = facts and not (given and given[0][1:] == of_sample and facts == facts_of(layer))
     if others or given in torchs:
         return type(layer).forward(layer, x)
     leaves, known, is_torchs = [*row], KNOWN.setdefault(layer, {}), True
@@ -275,7 +275,7 @@ def sequence(layer: Any, x: Any) -> Any:
         elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
             x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
             is_torchs = False
-        elif type(leaves[0]) is ViewedConv2d and parts and _facts(leaves[0]):
+        elif type(leaves[0]) is ViewedConv2d and facts and _facts(leaves[0]):
             x = convolution(leaves.pop(0), x)  # no view follows before the end
             is_torchs = False
         else:

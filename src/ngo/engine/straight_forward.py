@@ -2,8 +2,8 @@
 
 A forward pass is run on zeros, in training and in evaluation and with two numbers of samples, and
 what it calls is recorded. It is such a row of layers if that is always the same, and if its code
-names only layers, torch's functions and shapes, and sets no attribute: so it can't depend on what
-it keeps. The code of a whole model may name numbers, too: no other code could change them.
+names only layers, torch's functions and shapes, and sets and catches nothing: so it can't depend on
+what it keeps. The code of a whole model may name numbers, too: no other code could change them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ngo.models.layers import Dropout, Row, unchanged
+from ngo.models.layers import Dropout, Row, facts_of, unchanged
 
 
 def _of_dim(kind: type[Any]) -> Any:
@@ -42,7 +42,7 @@ CALLS: dict[Any, Any] = {
         (nn.ReLU6, F.relu6),
         (nn.SiLU, F.silu),
         (nn.GELU, F.gelu),
-        (nn.MaxPool2d, F.max_pool2d, torch.max_pool2d),
+        (nn.MaxPool2d, F.max_pool2d),
         (nn.AvgPool2d, F.avg_pool2d),
         (nn.AdaptiveAvgPool2d, F.adaptive_avg_pool2d),
         (_of_dim(nn.Softmax), F.softmax, torch.softmax, Tensor.softmax),
@@ -62,6 +62,9 @@ DROPOUTS = {F.dropout: False, F.dropout2d: True}
 _OF_TENSOR: Any = Tensor
 SHAPES = {Tensor.size, _OF_TENSOR.shape.__get__}
 DIMENSIONS = {Tensor.dim, _OF_TENSOR.ndim.__get__}
+
+#: The types of what can't change by itself.
+NUMBERS = (int, float, bool, str, type(None))
 
 #: What such a forward pass may name, beside layers, torch's modules and functions.
 BUILTINS = {"enumerate", "len", "range"}
@@ -84,11 +87,12 @@ def with_rows(
     """
     for name, (shape, of_part) in calls.items():
         part, drops = root.get_submodule(name), any(call[0] in DROPOUTS for call in of_part)
-        if not drops or generator:
+        if not drops or (generator and not isinstance(part, nn.Sequential | nn.ModuleList)):
             kind, layers = type(part), list(_layers(part, of_part, generator))
             if drops:
-                part.__class__ = type(kind.__name__, (kind,), {"forward": _forward})
-            vars(part)["row_of_layers"] = Row(shape, layers, [*part.modules()][1:])
+                own = {"forward": _forward, "__module__": kind.__module__}
+                part.__class__ = type(kind.__name__, (kind,), own)
+            vars(part)["row_of_layers"] = Row(shape, layers, [*facts_of(part)[:-1], True])
 
 
 def _layers(part: nn.Module, calls: Calls, generator: Any) -> Iterator[nn.Module]:
@@ -110,9 +114,10 @@ def _layers(part: nn.Module, calls: Calls, generator: Any) -> Iterator[nn.Module
 
 def _forward(self: Any, x: Tensor) -> Tensor:
     """The forward pass of a row of layers."""
-    if x.shape[1:] != self.row_of_layers.shape:
+    row = self.row_of_layers
+    if x.shape[1:] != row.shape or facts_of(self) != row.facts:
         return super(type(self), self).forward(x)
-    for layer in self.row_of_layers.layers:
+    for layer in row.layers:
         x = layer(x)
     return x
 
@@ -132,7 +137,7 @@ def calls_of(
     except Exception:  # of attributes that can't be hashed or copied
         return found
     shapes = {"": torch.Size(input_shape)}
-    passed = {nn.Sequential, *map(type, parts.values())}
+    passed = [copied.get_submodule(name) for name in parts]
     for name in parts:
         if any(name.startswith(outer and f"{outer}.") for outer in found):
             continue
@@ -171,17 +176,17 @@ def _input_shapes(
 
 
 def _recorded(
-    part: nn.Module, x: Tensor, training: bool, known: Collection[type], passed: Collection[type]
+    part: nn.Module, x: Tensor, training: bool, known: Collection[type], passed: list[nn.Module]
 ) -> Calls:
     """The calls of a forward pass; a ValueError if it is no row of layers of ``known`` types.
 
-    Modules of ``passed`` types may call others.
+    Modules in ``passed``, and sequences, may call others.
     """
     recorder = _Recorder(x, training)
     for name, layer in part.named_modules():
         if type(layer) in known:
             vars(layer)["forward"] = partial(recorder.layer, name, layer)
-        elif type(layer) not in passed:
+        elif type(layer) is not nn.Sequential and not any(layer is each for each in passed):
             vars(layer)["forward"] = recorder.other
     try:
         with torch.no_grad(), recorder:
@@ -246,21 +251,23 @@ class _Recorder(TorchFunctionMode):
         raise ValueError
 
 
-class _Samples(int):
-    """The number of samples, which shapes may have, and which decides nothing."""
+def _decides(*_: Any) -> Any:
+    raise ValueError
 
-    def _decides(self, *_: Any) -> Any:
-        raise ValueError
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _decides
-    __hash__ = int.__hash__
+#: The number of samples, which shapes may have, and which decides nothing.
+_Samples: Any = type(
+    "_Samples",
+    (int,),
+    dict.fromkeys({*vars(int)} - {"__new__", "__hash__", "__getattribute__", "__doc__"}, _decides),
+)
 
 
 def _is_constant(module: nn.Module, known: Collection[type], is_whole: bool) -> bool:
     """Whether a module of another type has a forward pass of one input that is the same at each
     call, but for its shape and ``training``.
     """
-    constants = (int, float, bool, str, type(None)) if is_whole else ()
+    constants = NUMBERS if is_whole else ()
     kinds = {kind for each in module.modules() for kind in type(each).__mro__[:-1]}
     kinds = {kind for kind in kinds if kind.__module__.split(".")[0] != "torch"}
     forward, attributes = type(module).forward, [x for kind in kinds for x in vars(kind).items()]
@@ -278,13 +285,19 @@ def _is_constant(module: nn.Module, known: Collection[type], is_whole: bool) -> 
         code, outside = getattr(function, "__code__", None), getattr(function, "__globals__", {})
         if code is None or code.co_freevars or any(isinstance(x, CodeType) for x in code.co_consts):
             return False
+        defaults = *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()
+        steps = [*dis.get_instructions(code)]
+        sets = any(x.opname in ("STORE_SUBSCR", "DELETE_SUBSCR") for x in steps)
+        if sets or code.co_exceptiontable or not all(type(x) in NUMBERS for x in defaults):
+            return False
         checked.append(function)
-        for step in (x for x in dis.get_instructions(code) if x.opcode in dis.hasname):
+        for step in (x for x in steps if x.opcode in dis.hasname):
             name, given = step.argval, outside.get(step.argval)
             methods = [x for attribute, x in attributes if attribute == name]
             if step.opname == "LOAD_GLOBAL":
                 of_torch = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
-                fits = of_torch or _is_known(given) or (name in BUILTINS and name not in outside)
+                fits = of_torch or (name in BUILTINS and name not in outside)
+                fits |= _is_known(given) and getattr(given, "__name__", "") == name
             else:
                 loads = step.opname in ("LOAD_ATTR", "LOAD_METHOD")
                 fits = loads and (bool(methods) or name in names)

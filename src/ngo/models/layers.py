@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -253,15 +254,19 @@ def fully_connected(*sizes: int) -> list[nn.Module]:
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
-#: Methods of a user's class that decide which layers are called, and how.
-DECIDING = {"__call__", "__getattr__", "__getattribute__", "__getitem__", "__iter__", "__len__"}
-DECIDING |= {"train", "eval"}
+#: Special methods of a user's class that don't decide which layers are called, and how.
+HARMLESS = {f"__{x}__" for x in ("init", "new", "del", "hash", "repr", "str", "dir", "deepcopy")}
+HARMLESS |= {f"__{x}__" for x in ("copy", "reduce", "reduce_ex", "getstate", "setstate")}
 
 
 def unchanged(layer: nn.Module) -> bool:
     """Whether calls of the layer are the forward pass of its class, with the layers it has."""
     kinds = [kind for kind in type(layer).__mro__ if not kind.__module__.startswith("torch.")]
-    decides = any(name in vars(kind) for kind in kinds[:-1] for name in DECIDING)
+    own = [pair for kind in kinds[:-1] for pair in vars(kind).items()]
+    special = {
+        x for x, y in own if x[:2] == x[-2:] == "__" and isinstance(y, FunctionType | classmethod)
+    }
+    decides = special - HARMLESS or any(name in ("train", "eval") for name, _ in own)
     hooks = any(getattr(layer, name) for name in HOOKS)
     return not (decides or hooks or "forward" in vars(layer))
 
@@ -271,7 +276,16 @@ class Row(NamedTuple):
 
     shape: Sequence[int]  # of a sample of the input
     layers: list[nn.Module]
-    parts: list[nn.Module]  # of the module
+    facts: list[Any]  # of the module
+
+
+def facts_of(module: nn.Module) -> list[Any]:
+    """What other code could change: a module's parts, their functions, and if all train or none."""
+    parts = [*module.modules()]
+    users = [x for x in parts if not type(x).__module__.startswith(("torch.", "ngo."))]
+    own = [(name, x) for part in users for name, x in vars(part).items() if callable(x)]
+    functions = [(name, x) for name, x in own if name != "forward"]
+    return [parts[1:], functions, all(x.training == module.training for x in parts)]
 
 
 def row_of(module: nn.Module) -> Row | None:
