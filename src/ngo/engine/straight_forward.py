@@ -1,9 +1,10 @@
 """The layers of modules whose own forward passes call them one after another.
 
-A forward pass is run on zeros, in training and in evaluation and with two numbers of samples, and
-what it calls is recorded. It is such a row of layers if that is always the same, and if its code
-names only layers, torch's functions and shapes, and sets and catches nothing: so it can't depend on
-what it keeps. The code of a whole model may name numbers, too: no other code could change them.
+A forward pass is run on zeros, in training and in evaluation and with three numbers of samples,
+and what it calls is recorded. It is such a row of layers if that is always the same, and if its
+code names only layers, torch's functions and shapes, and sets and catches nothing: so it can't
+depend on what it keeps. The code of a whole model may name numbers, too: no other code could change
+them.
 """
 
 from __future__ import annotations
@@ -145,11 +146,11 @@ def calls_of(
             shapes |= _input_shapes(copied, input_shape, parts)
         part = copied.get_submodule(name)
         with suppress(Exception):  # by the user's code
-            calls, others = (
+            calls, *others = (
                 _recorded(part, torch.zeros(b, *shapes[name]), training, known, passed)
-                for b, training in ((2, True), (3, False))
+                for b, training in ((2, True), (3, False), (9, True))
             )
-            if calls == others and list(_layers(part, calls, None)):
+            if others == [calls] * 2 and list(_layers(part, calls, None)):
                 found[name] = shapes[name], calls
     return found
 
