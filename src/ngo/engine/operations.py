@@ -21,7 +21,15 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from ngo.engine.module_chain import READERS, first_layers
-from ngo.models.layers import HOOKS, ConvPoolReLU2d, ViewedConv2d, facts_of, plain_kernel, row_of
+from ngo.models.layers import (
+    HOOKS,
+    ConvPoolReLU2d,
+    ViewedConv2d,
+    facts_of,
+    of_torch,
+    plain_kernel,
+    row_of,
+)
 from ngo.native.layer_chain import lone_chain
 from ngo.native.threads import SIZE, call
 
@@ -281,7 +289,7 @@ def sequence(layer: Any, x: Any) -> Any:
         else:
             leaf = leaves.pop(0)
             # It may have a shortcut.
-            own = not (type(leaf).__module__.startswith("torch.") or row_of(leaf))
+            own = not (of_torch(type(leaf)) or row_of(leaf))
             if own and _with_one_layout(x):
                 is_torchs = False
             x = leaf(x)

@@ -26,7 +26,15 @@ from ngo.engine.backends import Batches, Named, Scores, tf32
 from ngo.engine.module_chain import KINDS, find_chain, leaves_of
 from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.consensus_dynamics import weighed_mean
-from ngo.models.layers import RandomLayer, ViewedConv2d, called, channels_last, owned, replayed
+from ngo.models.layers import (
+    RandomLayer,
+    ViewedConv2d,
+    called,
+    channels_last,
+    of_torch,
+    owned,
+    replayed,
+)
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
 from ngo.native.card_streams import CardStreams
@@ -163,9 +171,10 @@ def fails_with_channels_last(module: nn.Module, shape: Sequence[int]) -> bool:
     where its convolutions have their channels last.
     """
     try:
+        copied = channels_last(deepcopy(module))
         with torch.no_grad():
             for training in True, False:
-                channels_last(deepcopy(module)).train(training)(torch.zeros(2, *shape))
+                copied.train(training)(torch.zeros(2, *shape))
     except Exception:
         return True
     return False
@@ -228,13 +237,12 @@ class Population:
                 on_cpu = torch.device(device).type == "cpu"
                 made = entry.build(generator)
                 if not known:
-                    others = {type(module) for module in made.modules()} - KINDS
-                    if all(kind.__module__.startswith("torch.") for kind in others):
-                        known.extend((entry.contiguous, {}))
-                    else:
-                        fails = fails_with_channels_last(made, entry.input_shape)
-                        calls = calls_of(made, entry.input_shape, KINDS)
-                        known.extend((entry.contiguous or fails, calls))
+                    kinds, shape = {type(x) for x in made.modules()} - KINDS, entry.input_shape
+                    others = not all(map(of_torch, kinds))
+                    known.append(
+                        entry.contiguous or (others and fails_with_channels_last(made, shape))
+                    )
+                    known.append(calls_of(made, shape, KINDS) if others else {})
                 contiguous, calls = known
                 if calls:
                     with_rows(made, calls, generator if entry.brought else None)

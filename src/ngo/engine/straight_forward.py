@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from ngo.models.layers import Dropout, Row, facts_of, unchanged
+from ngo.models.layers import Dropout, Row, facts_of, of_torch, unchanged
 
 
 def _of_dim(kind: type[Any]) -> Any:
@@ -76,13 +76,12 @@ ATTRIBUTES |= {call.__name__ for call in (*CALLS, *VIEWS, *DROPOUTS)}
 #: arguments, and shapes, into which a sample's numbers are viewed.
 Calls = list[tuple[Any, ...]]
 
+#: The calls of parts of a module, by name, with the shape of a sample of their input.
+CallsOfParts = Mapping[str, tuple[Sequence[int], Calls]]
 
-def with_rows(
-    root: nn.Module,
-    calls: Mapping[str, tuple[Sequence[int], Calls]],
-    generator: torch.Generator | None,
-) -> None:
-    """Let parts of the module with these ``calls``, by name, know their layers.
+
+def with_rows(root: nn.Module, calls: CallsOfParts, generator: torch.Generator | None) -> None:
+    """Let parts of the module with these ``calls`` know their layers.
 
     Functions of dropout become layers that draw from the generator; without it, they make no rows.
     """
@@ -123,10 +122,8 @@ def _forward(self: Any, x: Tensor) -> Tensor:
     return x
 
 
-def calls_of(
-    root: nn.Module, input_shape: Sequence[int], known: Collection[type]
-) -> dict[str, tuple[Sequence[int], Calls]]:
-    """The calls of parts of the module that are rows of layers of ``known`` types, by name.
+def calls_of(root: nn.Module, input_shape: Sequence[int], known: Collection[type]) -> CallsOfParts:
+    """The calls of parts of the module that are rows of layers of ``known`` types.
 
     No part of a row has a row of its own. A copy of the module is called; it may draw from global
     random streams.
@@ -269,11 +266,13 @@ def _is_constant(module: nn.Module, known: Collection[type], is_whole: bool) -> 
     call, but for its shape and ``training``.
     """
     constants = NUMBERS if is_whole else ()
-    kinds = {kind for each in module.modules() for kind in type(each).__mro__[:-1]}
-    kinds = {kind for kind in kinds if kind.__module__.split(".")[0] != "torch"}
-    forward, attributes = type(module).forward, [x for kind in kinds for x in vars(kind).items()]
-    if type(module) not in kinds - {*known} or not all(map(unchanged, module.modules())):
+    if type(module) in known or of_torch(type(module)):
         return False
+    if not all(map(unchanged, module.modules())):
+        return False
+    kinds = {kind for each in module.modules() for kind in type(each).__mro__[:-1]}
+    attributes = [x for kind in kinds if not of_torch(kind) for x in vars(kind).items()]
+    forward = type(module).forward
     plain = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     names = {part for name, _ in module.named_modules() for part in name.split(".")} | ATTRIBUTES
     values = [(name, x) for each in module.modules() for name, x in vars(each).items()]
@@ -296,8 +295,8 @@ def _is_constant(module: nn.Module, known: Collection[type], is_whole: bool) -> 
             name, given = step.argval, outside.get(step.argval)
             methods = [x for attribute, x in attributes if attribute == name]
             if step.opname == "LOAD_GLOBAL":
-                of_torch = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
-                fits = of_torch or (name in BUILTINS and name not in outside)
+                torchs = isinstance(given, ModuleType) and given.__name__.split(".")[0] == "torch"
+                fits = torchs or (name in BUILTINS and name not in outside)
                 fits |= _is_known(given) and getattr(given, "__name__", "") == name
             else:
                 loads = step.opname in ("LOAD_ATTR", "LOAD_METHOD")

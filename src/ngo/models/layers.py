@@ -200,6 +200,10 @@ class Dropout2dOfUser(Dropout, nn.Dropout2d):
     """It stands for a user's, whose code may look for its type."""
 
 
+#: By torch's type of dropout, what stands for it, and whether it drops channels.
+DROPOUTS_OF_USER = {nn.Dropout: (DropoutOfUser, False), nn.Dropout2d: (Dropout2dOfUser, True)}
+
+
 class VAE(RandomLayer):
     """Variational autoencoder: a Gaussian code ``[b, latent]`` per image, and a decoder of codes.
 
@@ -259,9 +263,14 @@ HARMLESS = {f"__{x}__" for x in ("init", "new", "del", "hash", "repr", "str", "d
 HARMLESS |= {f"__{x}__" for x in ("copy", "reduce", "reduce_ex", "getstate", "setstate")}
 
 
+def of_torch(kind: type) -> bool:
+    """Whether this is a class of torch."""
+    return kind.__module__.startswith("torch.")
+
+
 def unchanged(layer: nn.Module) -> bool:
     """Whether calls of the layer are the forward pass of its class, with the layers it has."""
-    kinds = [kind for kind in type(layer).__mro__ if not kind.__module__.startswith("torch.")]
+    kinds = [kind for kind in type(layer).__mro__ if not of_torch(kind)]
     own = [pair for kind in kinds[:-1] for pair in vars(kind).items()]
     special = {
         x for x, y in own if x[:2] == x[-2:] == "__" and isinstance(y, FunctionType | classmethod)

@@ -33,7 +33,7 @@ from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
-from ngo.models.layers import Dropout, Dropout2dOfUser, DropoutOfUser, hooked
+from ngo.models.layers import DROPOUTS_OF_USER, Dropout, hooked
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import check_column
@@ -189,10 +189,9 @@ def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
     modules: list[Any] = list(root.modules())
     new: dict[nn.Module | None, Dropout] = {}
     for layer in modules:
-        if type(layer) is nn.Dropout and 0 < layer.p < 1:
-            new[layer] = DropoutOfUser(generator, layer.p)
-        if type(layer) is nn.Dropout2d and 0 < layer.p < 1:
-            new[layer] = Dropout2dOfUser(generator, layer.p, channels=True)
+        if type(layer) in DROPOUTS_OF_USER and 0 < layer.p < 1:
+            kind, channels = DROPOUTS_OF_USER[type(layer)]
+            new[layer] = kind(generator, layer.p, channels=channels)
     for module in modules:  # unlike named_children, _modules has a layer under each of its names
         module._modules.update({k: new[x] for k, x in module._modules.items() if x in new})
 
