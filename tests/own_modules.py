@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 import ngo
 from ngo.common.seeding import torch_stream
@@ -84,6 +85,22 @@ class Dropping(nn.Linear):
 
     def forward(self, x):
         return super().forward(self.dropout.train()(x))
+
+
+class Checkpointed(nn.Module):
+    """Its hidden layer, with dropout, is computed again in the backward pass."""
+
+    def __init__(self, reentrant=False):
+        super().__init__()
+        self.first, self.last = nn.Linear(3, 20), nn.Linear(20, 4)
+        self.drop, self.reentrant = nn.Dropout(), reentrant
+
+    def hidden(self, x):
+        return F.dropout(self.drop(self.first(x).relu()), 0.2, self.training)
+
+    def forward(self, x):
+        x = x.clone().requires_grad_()
+        return self.last(checkpoint(self.hidden, x, use_reentrant=self.reentrant))
 
 
 class Replaced(nn.Linear):

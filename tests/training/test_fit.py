@@ -159,7 +159,8 @@ class Sampling(nn.Linear):
 
 
 def test_equal_arguments_give_equal_results_with_draws_of_each_workers_stream():
-    for module in (linear, nn.Sequential(nn.Dropout(), linear()), Stochastic(3, 4), Sampling(3, 4)):
+    dropping = nn.Sequential(nn.Dropout(), linear())
+    for module in (linear, dropping, Stochastic(3, 4), Sampling(3, 4), ByNumPy(3, 4)):
         first = quick(module)
         torch.rand(1)
         assert equal(first, quick(module))
@@ -171,6 +172,11 @@ def test_equal_arguments_give_equal_results_with_draws_of_each_workers_stream():
     runs = [quick(module, images, backend=name) for name in ("loop", "threads", "vmap")]
     assert torch.equal(*(run.models[0][1].weight for run in runs[:2]))
     assert torch.allclose(runs[0].models[2][4].weight, runs[2].models[2][4].weight, atol=1e-5)
+
+
+class ByNumPy(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) * float(np.random.rand())
 
 
 class Dropping(nn.Module):
@@ -584,8 +590,9 @@ class Columns(Samples):
     ({"shards": 4}, "shards: 4 has no effect with partition 'iid'"),
     ({"score": "accuracy"}, "score: 'accuracy' is not a function (outputs, targets)"),
     ({"score": lambda out, y: out[:2, 0]}, "score: it returned [2] for 48 samples"),
-    ({"module": Stochastic(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed; a "),
-    ({"module": Stochastic(3, 4), "backend": "threads"}, "needs auto or loop"),
+    ({"module": Sampling(3, 4), "backend": "vmap"}, "backend: 'vmap' can't draw from torch's"),
+    ({"module": ByNumPy(3, 4), "backend": "vmap"}, "backend: 'vmap' is not allowed; a "),
+    ({"module": ByNumPy(3, 4), "backend": "threads"}, "needs auto or loop"),
     ({"train": DataLoader(Samples())}, "of a DataLoader, loader.dataset (fit draws its own b"),
     ({"train": {"x": DATA[0], "y": DATA[1]}}, "of columns, give (data['x'], data['y']), of a "),
     (

@@ -1,5 +1,6 @@
 """A module, a loss and data are tried on a few samples: mistakes and draws are found."""
 
+import random
 import warnings
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from own_modules import (
     CLASSES,
     DATA,
     PAIR,
+    Checkpointed,
     Dropping,
     Replaced,
     X,
@@ -69,6 +71,11 @@ def test_modules_and_losses_that_do_not_fit_the_data_are_refused(module, pair, l
     assert torch.equal(X, before)
 
 
+@torch.jit.script
+def noise() -> torch.Tensor:
+    return torch.rand(3)
+
+
 class Draws(nn.Linear):
     def __init__(self, draw, when=(True, False)):
         super().__init__(3, 4)
@@ -81,16 +88,33 @@ class Draws(nn.Linear):
 
 
 @cases(
-    "module, draws",
-    (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False),
-    (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True),
-    (Draws(lambda: F.dropout(X)), True),
-    (Draws(lambda: np.random.rand()), True),
-    (Dropping(), True),
+    "module, draws, functions, in_evaluation",
+    (nn.Sequential(nn.Dropout(0.5), nn.Linear(3, 4)), False, set(), False),
+    (nn.Sequential(nn.AlphaDropout(0.5), nn.Linear(3, 4)), True, {F.alpha_dropout}, False),
+    (Draws(lambda: F.dropout(X)), True, {F.dropout}, False),
+    (Draws(lambda: X.clone().normal_(), (False,)), True, {torch.Tensor.normal_}, False),
+    (Draws(lambda: noise()), True, None, False),
+    (Checkpointed(), True, None, False),
+    (Dropping(), False, set(), True),
 )
-def test_draws_from_global_streams_and_in_evaluation_are_detected(module, draws):
+def test_draws_from_torchs_stream_and_in_evaluation_are_detected(
+    module, draws, functions, in_evaluation
+):
+    before = torch.get_rng_state()
+    problem, others = tried(module)
+    model = problem.model
+    assert (model.draws, model.functions, others) == (draws, functions, False)
+    assert model.draws_in_evaluation is in_evaluation
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("draw", [lambda: np.random.rand(), lambda: random.random()])
+def test_draws_from_other_global_streams_are_detected(draw):
+    module = Draws(draw)
     before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    assert tried(module)[1] is draws
+    problem, others = tried(module)
+    assert others
+    assert not problem.model.draws
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()
 

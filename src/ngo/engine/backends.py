@@ -141,11 +141,12 @@ def backward(
     try:
         for parameter, _ in places:
             parameter.grad = None
-        with autocast(workers):
-            outputs = workers.modules[i](inputs)
-        losses = workers.task.loss(in_float32(outputs), targets)
-        loss = losses.mean() if losses.dim() else losses
-        loss.backward()
+        with workers.drawing(workers.generators[i]):
+            with autocast(workers):
+                outputs = workers.modules[i](inputs)
+            losses = workers.task.loss(in_float32(outputs), targets)
+            loss = losses.mean() if losses.dim() else losses
+            loss.backward()
         pieces: list[int] = []
         for parameter, place in places:
             found = parameter.grad
@@ -522,7 +523,8 @@ def _ways(workers: Workers, b: int) -> list[str]:
     n, d = workers.X.shape
     if workers.X.is_cuda:
         few = n <= MOST_GRAPHS and workers.runs == 1
-        return [*(("graphs", "vmap") if few else ("vmap", "graphs")), "loop"]
+        ways = ("graphs", "vmap") if few else ("vmap", "graphs")
+        return [*(ways if not workers.draws else ()), "loop"]
     names = {"compiled": workers.chain is not None, "vmap": _small(workers) and b * d <= MOST_WORK}
     return [*(name for name, fits in names.items() if fits), "threads"]
 
@@ -539,7 +541,7 @@ def _small(workers: Workers) -> bool:
     """Whether there are many workers with a small module, whose parameters are no convolutions'."""
     n, d = workers.X.shape
     flat = all(x.dim() <= 2 for x in workers.modules[0].parameters() if x.requires_grad)
-    return n >= LEAST_WORKERS and d <= MOST_PARAMETERS and flat
+    return n >= LEAST_WORKERS and d <= MOST_PARAMETERS and flat and not workers.draws
 
 
 def agrees(workers: Workers, batches: Stacked, name: str) -> Gradients | None:

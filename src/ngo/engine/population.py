@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import partial
 from threading import RLock
-from typing import Any
+from typing import Any, cast
 from weakref import proxy
 
 import torch
@@ -22,7 +23,8 @@ from torch.func import vmap
 
 from ngo.common.registries import BACKENDS, INITIALIZATIONS, MODELS, SAME, TASKS
 from ngo.common.seeding import stream_seed, torch_stream
-from ngo.engine.backends import Batches, Named, Scores, tf32
+from ngo.engine.backends import Batches, Named, Scores, restored, tf32
+from ngo.engine.global_draws import Functions, drawing_from, stream_of_pass
 from ngo.engine.module_chain import KINDS, find_chain, leaves_of
 from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.consensus_dynamics import weighed_mean
@@ -34,12 +36,13 @@ from ngo.models.layers import (
     of_torch,
     owned,
     replayed,
+    with_own_dropout,
 )
 from ngo.models.model import Model
 from ngo.models.task import Task, over_tensors
 from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
-from ngo.native.threads import cores, one_intra_op_thread
+from ngo.native.threads import cores, in_order, one_intra_op_thread
 from ngo.native.threads import threads as over_threads
 from verdicts.registry import UserError
 
@@ -222,7 +225,13 @@ class Population:
             raise UserError("precision: 'tf32' needs a GPU; use float32 or bfloat16 here.")
         self.precision = precision
         self.input_shape, self.brought = entry.input_shape, entry.brought
-        self.threads = (threads or cores()) if torch.device(device).type == "cpu" else 1
+        self.draws, self._functions = entry.draws, entry.functions
+        self._restores = entry.draws_in_evaluation
+        if self.draws and backend not in ("auto", "loop", "threads"):
+            told = "can't draw from torch's global stream, as the module does; use auto, loop or"
+            raise UserError(f"backend: {backend!r} {told} threads here.")
+        several = torch.device(device).type == "cpu" and entry.functions is not None
+        self.threads = (threads or cores()) if several else 1
         self.spread = over_threads(self.threads)
         numbers = range(n) if workers is None else workers
         self.generators = [torch_stream(seed, "dropout", i, device) for i in numbers]
@@ -236,6 +245,8 @@ class Population:
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
                 on_cpu = torch.device(device).type == "cpu"
                 made = entry.build(generator)
+                if own := entry.brought and entry.functions is not None:
+                    with_own_dropout(made, generator)
                 if not known:
                     kinds, shape = {type(x) for x in made.modules()} - KINDS, entry.input_shape
                     others = not all(map(of_torch, kinds))
@@ -245,7 +256,7 @@ class Population:
                     known.append(calls_of(made, shape, KINDS) if others else {})
                 contiguous, calls = known
                 if calls:
-                    with_rows(made, calls, generator if entry.brought else None)
+                    with_rows(made, calls, generator if own else None)
                 return laid_out(made, on_cpu, contiguous).to(device).train()
 
         self._stream = torch_stream(seed, "dropout", None, device)
@@ -334,6 +345,13 @@ class Population:
         with tf32(self):
             return self._gradients(batches, then) if then else self._gradients(batches)
 
+    def drawing(self, generator: torch.Generator) -> AbstractContextManager[Any]:
+        """Passes that draw from this stream what their model draws from torch's global one."""
+        if not self.draws:
+            return nullcontext()
+        stream = stream_of_pass(generator)
+        return drawing_from(stream) if self.threads == 1 else Functions(stream, self._functions)
+
     def views_of(self, *rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], ...]:
         """Views ``[n, *shape]`` by name of n rows like those of ``X``, ``buffers``, ``counts``."""
         return tuple(map(views, self._named, rows))
@@ -373,8 +391,9 @@ class Population:
             rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
             sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]
         else:
-            by_vmap = self.X.is_cuda and self.batched_sums(consensus, apart, inputs, targets)
-            sums = by_vmap or self.module_sums(
+            by_vmap = self.X.is_cuda and not (self.draws or self._restores)
+            found = by_vmap and self.batched_sums(consensus, apart, inputs, targets)
+            sums = found or self.module_sums(
                 [consensus, *(self.modules[i] for i in apart)], inputs, targets
             )
         samples = sum(len(chunk) for chunk in targets)
@@ -392,14 +411,18 @@ class Population:
         """For each model, the sums of the losses and scores of all samples."""
         for module in models[1:]:  # the consensus model is never in training
             module.eval()
-        groups = self._groups(inputs, targets)
+        groups, seed = self._groups(inputs, targets), self._stream.initial_seed()
 
         @torch.no_grad()
         def part(k: int) -> torch.Tensor:
-            return self._sums(models[k // len(groups)], *groups[k % len(groups)])
+            stream = torch.Generator(self.X.device).manual_seed(seed)  # equal for all models
+            with self.drawing(stream):
+                return self._sums(models[k // len(groups)], *groups[k % len(groups)])
 
-        # A GPU is waited for once.
-        parts = torch.stack(self.spread(part, len(models) * len(groups))).tolist()
+        # A GPU is waited for once. Streams of workers are not used by several threads.
+        spread = in_order if self._restores else self.spread
+        with restored(cast(Any, self)) if self._restores else nullcontext():
+            parts = torch.stack(spread(part, len(models) * len(groups))).tolist()
         for module in models[1:]:
             module.train()
         by_model = [parts[k : k + len(groups)] for k in range(0, len(parts), len(groups))]
@@ -512,7 +535,7 @@ class Stack:
         ]
         self.generators = [one for population in populations for one in population.generators]
         self.task, self.precision, self.input_shape = first.task, first.precision, first.input_shape
-        self.brought = first.brought
+        self.brought, self.draws, self.drawing = first.brought, first.draws, first.drawing
         self.threads, self.spread, self.chain = first.threads, first.spread, first.chain
         self.n, self.views_of = sum(self._sizes), first.views_of
         self._gradients = BACKENDS[self.backend](proxy(self))

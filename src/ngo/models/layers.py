@@ -204,6 +204,18 @@ class Dropout2dOfUser(Dropout, nn.Dropout2d):
 DROPOUTS_OF_USER = {nn.Dropout: (DropoutOfUser, False), nn.Dropout2d: (Dropout2dOfUser, True)}
 
 
+def with_own_dropout(root: nn.Module, generator: Stream) -> None:
+    """Replace torch's dropout layers by the package's, which draw from ``generator``."""
+    modules: list[Any] = list(root.modules())
+    new: dict[nn.Module | None, Dropout] = {}
+    for layer in modules:
+        if type(layer) in DROPOUTS_OF_USER and 0 < layer.p < 1:
+            kind, channels = DROPOUTS_OF_USER[type(layer)]
+            new[layer] = kind(generator, layer.p, channels=channels)
+    for module in modules:  # unlike named_children, _modules has a layer under each of its names
+        module._modules.update({k: new[x] for k, x in module._modules.items() if x in new})
+
+
 class VAE(RandomLayer):
     """Variational autoencoder: a Gaussian code ``[b, latent]`` per image, and a decoder of codes.
 

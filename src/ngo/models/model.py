@@ -51,6 +51,17 @@ class Model:
     # Whether convolutions keep torch's layout, in which their outputs have views.
     contiguous: bool = False
 
+    # Whether it draws from torch's global stream, which is then the worker's. This and what follows
+    # is found when a run starts with a model that someone brought.
+    draws: bool = False
+
+    # The functions of torch by which it does, so that several threads can; None: in one thread, in
+    # which its layers of dropout draw from that stream, too.
+    functions: frozenset[Any] | None = frozenset()
+
+    # Whether evaluations draw from the workers' streams, which do not change by that.
+    draws_in_evaluation: bool = False
+
     def chunk_on(self, device: torch.device) -> int:
         """The number of samples per forward pass of an evaluation on ``device``."""
         return (device.type == "cpu" and self.cpu_chunk) or self.chunk

@@ -207,10 +207,10 @@ def fit(
         A ``torch.nn.Module`` with float32 parameters: all workers start from a copy of it. Or a
         function that returns one, which is called under the run's seed. Frozen parameters
         (``requires_grad=False``) are neither trained nor exchanged. What else it keeps from call to
-        call must be float32 or int64 buffers, which change in training alone. ``nn.Dropout`` and
-        ``nn.Dropout2d`` draw from a random stream of each worker, and so does ``F.dropout`` with
-        ``training=self.training`` where layers are called one after another. A module that draws
-        from a global random stream, or in evaluation, is trained one worker after another.
+        call must be float32 or int64 buffers, which change in training alone. What torch draws, in
+        the module or the loss, comes from a random stream of each worker. A module that draws from
+        a global stream of NumPy or Python, or again in its backward pass (checkpoints of
+        activations with dropout), is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
         torch with such samples, of which each is read once and kept: float32 inputs, or what else
@@ -296,8 +296,8 @@ def fit(
         problem, draws = try_problem(spec, problem, by_name=False)
         how: dict[str, Any] = {"threads": threads, "draws": draws}
         if draws:  # whose order must not depend on threads
-            told = "a module that draws from a global random stream, or in evaluation, needs auto "
-            told += "or loop (nn.Dropout draws from the worker's own stream)"
+            told = "a module that draws from a global random stream of Python, NumPy or another "
+            told += "device needs auto or loop"
             check(spec.backend in ("auto", "loop"), "backend", spec.backend, told)
             how |= {"threads": 1, "backend": "loop"}
         own = {"module": copied, "loss": loss, "score": score}

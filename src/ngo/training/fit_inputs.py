@@ -33,7 +33,7 @@ from ngo.engine.straight_forward import calls_of, with_rows
 from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, dense_array
 from ngo.gossip.topologies.graph_file import numbered
 from ngo.gossip.topology import Topology
-from ngo.models.layers import DROPOUTS_OF_USER, Dropout, hooked
+from ngo.models.layers import hooked
 from ngo.models.model import Model
 from ngo.models.task import Task
 from ngo.training.evaluation import check_column
@@ -164,14 +164,9 @@ def template(module: nn.Module | Make, seed: int) -> nn.Module:
 
 
 def model_of(template: nn.Module, data: Dataset, task_name: str) -> Model:
-    """A model that is built as a copy of ``template``, with dropout from the worker's stream."""
-
-    def build(generator: torch.Generator) -> nn.Module:
-        module = deepcopy(template)
-        _replace_dropout(module, generator)
-        return module
-
-    return Model(build, tuple(data.train_inputs.shape[1:]), task_name, brought=True)
+    """A model that is built as a copy of ``template``."""
+    shape = tuple(data.train_inputs.shape[1:])
+    return Model(lambda generator: deepcopy(template), shape, task_name, brought=True)
 
 
 @torch.inference_mode(False)
@@ -182,18 +177,6 @@ def like(template: nn.Module, values: Named) -> nn.Module:
         tensor.data = values.get(name, tensor.data)
         tensor.grad = None
     return made.eval()
-
-
-def _replace_dropout(root: nn.Module, generator: torch.Generator) -> None:
-    """Replace torch's dropout layers by the package's, which draw from ``generator``."""
-    modules: list[Any] = list(root.modules())
-    new: dict[nn.Module | None, Dropout] = {}
-    for layer in modules:
-        if type(layer) in DROPOUTS_OF_USER and 0 < layer.p < 1:
-            kind, channels = DROPOUTS_OF_USER[type(layer)]
-            new[layer] = kind(generator, layer.p, channels=channels)
-    for module in modules:  # unlike named_children, _modules has a layer under each of its names
-        module._modules.update({k: new[x] for k, x in module._modules.items() if x in new})
 
 
 #: Inputs and targets: two tensors or arrays, or a data set of torch.

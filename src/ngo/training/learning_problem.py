@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from ngo.data import loading
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
 from ngo.engine.backends import in_float32
+from ngo.engine.global_draws import Functions
 from ngo.engine.population import Population, named_tensors, tensors
 from ngo.models.model import Model
 from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
@@ -146,7 +147,14 @@ def load_problem(
     ``data``, they are loaded.
     """
     data = data or loading.load(spec.dataset, root, device, spec)
-    return try_problem(spec, make_problem(spec, data, parts or parts_by_owner(spec, root)))[0]
+    problem = make_problem(spec, data, parts or parts_by_owner(spec, root))
+    problem, others = try_problem(spec, problem)
+    if others:
+        raise UserError(
+            f"model {spec.model!r}: it draws from a global random stream of Python, NumPy or "
+            f"another device; draw from the generator that it is built with, or by torch."
+        )
+    return problem
 
 
 LESS = "use fewer workers, a smaller model or a smaller batch_size."
@@ -274,7 +282,8 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
         for module, generator in zip(population.modules, population.generators, strict=True):
             seed_streams(0)
             generator.manual_seed(0)
-            found.append(module.train(training)(inputs.clone()))
+            with population.drawing(generator):
+                found.append(module.train(training)(inputs.clone()))
         now, then = zip(*((rows[0], row) for rows, row in kept[:3]), strict=True)
         for one, other in zip(population.views_of(*now), population.views_of(*then), strict=True):
             for name in [x for x in one if not (training or torch.equal(one[x], other[x]))]:
@@ -289,26 +298,37 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
             ) from None
 
 
+def _streams(population: Population) -> dict[str, str]:
+    """Digests of the global random streams, and of the workers' own."""
+    own = [population.noise, *(generator.get_state() for generator in population.generators)]
+    return {name: ObjectDigest(x).text for name, x in {**stream_states(), "own": own}.items()}
+
+
 def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
-    """The problem, and whether its model draws from a global random stream, or in evaluation.
+    """The problem, and whether its model draws from another global random stream than torch's.
 
     A gradient is taken on the first samples, which are then evaluated. If the outputs are no
     logits, the problem has no default score. Global random streams do not change. Raises a
     one-line UserError for a mistake, which begins with the part that made it: ``by_name``, or with
-    the argument of ``fit``, whose module, loss or score may fail but in torch's layout.
+    the argument of ``fit``, whose module, loss or score may fail but in torch's layout. Draws of
+    torch are a worker's, in the first of three ways, each slower: those of dropout's layers; those
+    of functions, too; all, in one thread, as backward passes that draw again need it.
     """
-    try:
-        return _tried(spec, problem, by_name)
-    except UserError:
-        if by_name:
-            raise
-        contiguous = replace(problem.model, contiguous=True)
-        return _tried(spec, replace(problem, model=contiguous), by_name)
+    draws: list[dict[str, Any]] = [{}, {"draws": True}, {"draws": True, "functions": None}]
+    layouts = [problem.model.contiguous, *([] if by_name else [True])]
+    for contiguous in layouts:
+        with suppress(UserError) if contiguous is not layouts[-1] else nullcontext():
+            for how in draws:
+                model = replace(problem.model, contiguous=contiguous, **how)
+                with suppress(UserError) if how is draws[1] else nullcontext():
+                    if tried := _tried(spec, replace(problem, model=model), by_name):
+                        return tried
+    raise AssertionError
 
 
 @one_intra_op_thread()
-def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, bool]:
-    """``try_problem`` in the layout of the problem's model."""
+def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, bool] | None:
+    """``try_problem`` in one way; None if the model draws otherwise."""
     module_key, task_key, data_key = "module", "", ""
     if by_name:
         module_key, task_key = f"model {spec.model!r}", f"task {spec.task!r}, "
@@ -325,22 +345,31 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
             population = Population(problem.model, 2, 0, device=inputs.device, backend="loop")
         module, _ = population.modules
         places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
-        before, loss = ObjectDigest(stream_states()).text, f"{task_key}loss"
+        loss, device = f"{task_key}loss", inputs.device
+        before, after = _streams(population), {}
+        functions = Functions(torch.Generator(device))
+        tries = problem.model.draws and problem.model.functions is not None
+        within: Any = functions if tries else nullcontext()
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
-            own = population.generators[0].get_state()
-            with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
+            with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"), within:
                 outputs = in_float32(module.train(training)(inputs))
             check_outputs(module_key, outputs, targets, task, data.classes)
             of = f"outputs {shape(outputs)} and targets {shape(targets)}"
             with refused(f"{loss}: it failed on {of}"):
-                losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
+                with within:
+                    losses = _numbers(loss, task.loss, bool(task_key), outputs, targets)
                 if training:
                     _check_trained(module_key, module, losses)
+                    drawn = _streams(population)
                     losses.mean().backward()
-        draws = ObjectDigest(stream_states()).text != before
-        draws |= not torch.equal(own, population.generators[0].get_state())  # in evaluation
+                    again = (after := _streams(population)) != drawn  # by checkpoints, say
+        now = _streams(population)
+        torchs = "gpus" if device.type == "cuda" else "torch"
+        others = any(now[name] != before[name] for name in now if name not in (torchs, "own"))
+        if problem.model.functions is not None and (again or now[torchs] != before[torchs]):
+            return None
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
@@ -376,7 +405,10 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
             if name in named:
                 changed = {"scores": {**task.scores, name.removesuffix(" score"): checked}}
             task = replace(task, at_once=at_once or task.at_once, **changed)
-    return replace(problem, task=task), draws
+    found: dict[str, Any] = {"draws_in_evaluation": now["own"] != after["own"]}
+    if tries:
+        found["functions"] = frozenset(functions.found)
+    return replace(problem, task=task, model=replace(problem.model, **found)), others
 
 
 #: The most bytes of outputs and targets that a user's loss or score gets at once.
