@@ -145,6 +145,12 @@ def test_wrong_data_is_refused_in_a_line(train, parts):
             dataset_of((X, targets), (X, targets), "cpu")
 
 
+def with_sparse():
+    module = nn.Linear(3, 4)
+    module.register_buffer("mask", torch.eye(4).to_sparse())
+    return module
+
+
 def not_copied():
     module = nn.Linear(3, 4)
     module.last = [module.weight * 2]  # deepcopy refuses tensors inside a graph
@@ -158,6 +164,7 @@ def not_copied():
     (nn.Linear, "its function failed: Linear.__init__() missing 2 required"),
     (nn.Linear(3, 4).requires_grad_(False), "no parameters to train"),
     (nn.LazyLinear(4), "lazy parameters"),
+    (with_sparse(), "it has a sparse tensor"),
     (nn.Linear(3, 4).double(), "are float64; they must be float32: module.float()"),
     (nn.Linear(3, 4, dtype=torch.cfloat), "they must be float32: torch.view_as_complex of pairs"),
     (not_copied, "it can't be copied"),

@@ -33,7 +33,7 @@ from ngo.common.registries import METHODS
 from ngo.common.seeding import numpy_stream
 from ngo.native.threads import cores as cores_here
 from ngo.training.checkpoint import Signals
-from ngo.training.fit import COUNT, Interrupted, check_fit, fit
+from ngo.training.fit import COUNT, Interrupted, allowed_in, check_fit, fit, no_argument
 from ngo.training.fit_inputs import Make, Pair, by_workers, read_once
 from ngo.training.global_state import ALONE
 from ngo.training.learning_problem import Loss
@@ -275,6 +275,8 @@ def _cases(
         raise UserError(f"methods: {shown(methods)} is no list of two names or more, or of fields.")
     for name in {"method", "seed", "holdout", "on_evaluation", "on_step"} & {*setting, *grid}:
         raise UserError(f"{name}: it is no field that methods or a grid of compare may have.")
+    for name in {*setting} - {*allowed_in(compare)}:
+        raise no_argument(compare, name)
     apart = any(isinstance(of, Mapping) for of in grid.values())
     for case in grid if apart else ():
         one_of("grid", case, given)

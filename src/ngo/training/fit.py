@@ -337,9 +337,7 @@ def check_fit(module: Any, train: Any, test: Any, loss: Any, score: Any, **field
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields, with NumPy's numbers as Python's; a UserError for another keyword."""
-    made = ("dataset", "model", "task")  # from the other arguments
-    arguments = [name for name in fit.__annotations__ if name not in ("fields", "return")]
-    allowed = [*arguments, *(name for name in FIELDS if name not in (*made, *arguments))]
+    allowed = allowed_in(fit)
     for name, value in fields.items():
         many = hasattr(value, "__len__") and not isinstance(value, str)
         many = many and name in FIELDS and FIELDS[name].kind in (int, float)
@@ -350,14 +348,28 @@ def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
             several = f"ngo.compare(…, {how}) compares several"
             raise UserError(f"{name}: fit trains one run{alike}; {several}.")
         if name not in allowed:
-            raise UserError(
-                f"fit: {name!r} is not an argument.{meant(name, allowed)} fit takes "
-                f"{', '.join(arguments)}, and the fields that `ngo fields` lists."
-            )
+            raise no_argument(fit, name)
         if callable(value) and name in ngo.__all__:  # a decorator
             how = f"register a function with @ngo.{name}('name') and give the name"
             raise UserError(f"{name}: {shown(value)} is not a name; {how}.")
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in fields.items()}
+
+
+def allowed_in(function: Callable[..., Any]) -> dict[str, bool]:
+    """The arguments of ``fit``, or of a function around it, and whether each is its own."""
+    own = [x for x in function.__annotations__ if x not in ("fields", "setting", "return")]
+    made = ("dataset", "model", "task")  # from the other arguments
+    return {name: name in own for name in [*own, *FIELDS] if name in own or name not in made}
+
+
+def no_argument(function: Callable[..., Any], name: str) -> UserError:
+    """The error for an argument that such a function does not have."""
+    known, at = allowed_in(function), function.__name__
+    own = ", ".join(x for x, is_own in known.items() if is_own)
+    return UserError(
+        f"{at}: {name!r} is not an argument.{meant(name, known)} {at} takes {own}, and the fields "
+        f"that `ngo fields` lists."
+    )
 
 
 def _checkpoints(out: Path, about: About, stack: ExitStack, signals: Signals) -> Checkpoints:

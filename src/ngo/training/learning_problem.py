@@ -218,6 +218,8 @@ def check_module(key: str, made: object) -> nn.Module:
         raise UserError(f"{key}: it has lazy parameters; call it on some inputs first.")
     if not any(parameter.requires_grad for parameter in made.parameters()):
         raise UserError(f"{key}: it has no parameters to train.")
+    if any(x.layout != torch.strided for x in [*made.parameters(), *made.buffers()]):
+        raise UserError(f"{key}: it has a sparse tensor; make it dense: tensor.to_dense().")
     floats = [buffer for buffer in made.buffers() if buffer.is_floating_point()]
     dtypes = sorted({str(x.dtype).removeprefix("torch.") for x in [*made.parameters(), *floats]})
     if dtypes != ["float32"]:
