@@ -118,6 +118,31 @@ def test_a_run_on_a_gpu_is_that_on_the_cpu_and_resumes(card, trainings, values, 
     assert rows(resumed)[-1] == pytest.approx(rows(whole)[-1], nan_ok=True)
 
 
+class Noisy(nn.Linear):
+    def forward(self, x):
+        return super().forward(x + torch.randn_like(x)).flatten(1)
+
+
+def test_draws_from_the_global_stream_of_a_card_are_the_workers_own(card, monkeypatch):
+    """Its numbers are those of the CPU's global stream here."""
+    streams = [None, torch.default_generator]
+    monkeypatch.setattr(torch.cuda, "default_generators", streams, raising=False)
+    found = {"draws": True, "functions": frozenset({torch.randn_like})}
+    model = Model(lambda generator: Noisy(4, 10), (1, 4), "classification", **found)
+    given = torch.rand(3, 5, 1, 4), torch.randint(10, (3, 5))
+    ends = []
+    for device in ("cpu", "cuda:1"):
+        with card if device != "cpu" else nullcontext():
+            workers = Population(model, 3, 0, device=device, threads=1)
+            before = torch.get_rng_state()
+            losses = workers.gradients(Stacked(*(x.to(device) for x in given)))
+            assert torch.equal(torch.get_rng_state(), before)
+            assert device == "cpu" or workers.backend == "loop"
+            ends.append([on_host(losses), on_host(workers.G), workers.generators[2].get_state()])
+    for a, b in zip(*ends, strict=True):
+        torch.testing.assert_close(a, b)
+
+
 @pytest.mark.parametrize("values", RUNS, ids=str)
 def test_runs_in_lockstep_on_a_gpu_are_those_on_the_cpu(card, trainings, values, caplog):
     """Their gradients are taken by one CUDA graph, and models are evaluated by vmap."""

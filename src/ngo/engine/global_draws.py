@@ -20,7 +20,7 @@ DRAWING = RLock()
 
 def stream_of_pass(generator: torch.Generator) -> torch.Generator:
     """A stream whose seed is drawn from the generator."""
-    seed = torch.randint(2**62, (), generator=generator, device=generator.device)
+    seed = torch.empty((), dtype=torch.int64, device=generator.device).random_(generator=generator)
     return torch.Generator(generator.device).manual_seed(int(seed))
 
 
