@@ -39,12 +39,28 @@ def with_noise(x):
     return x + torch.randn_like(x) * torch.rand(8).normal_()
 
 
+def one_of_four(x):
+    functions = torch.randn_like, torch.rand_like, F.dropout, F.gumbel_softmax
+    return x + functions[torch.randint(4, ())](x)
+
+
+def with_fork(x):
+    with torch.random.fork_rng(devices=[]):
+        x = with_noise(x)
+    return with_noise(x)
+
+
 SCRIPTED = torch.jit.script(with_noise)
 
 
 class Attention(nn.MultiheadAttention):
     def forward(self, x):
         return super().forward(x, x, x)[0]
+
+
+class Dropped(Checkpointed):
+    def hidden(self, x):
+        return F.dropout(self.first(x).relu(), 0.2, self.training)
 
 
 DRAWING = {
@@ -55,9 +71,12 @@ DRAWING = {
     "codes": lambda: Noisy(partial(F.gumbel_softmax, hard=True)),
     "LSTM": lambda: Noisy(torch.tanh, nn.LSTM(8, 8, 2, dropout=0.5)),
     "slopes": lambda: Noisy(nn.RReLU()),
+    "not all at first": lambda: Noisy(one_of_four),
+    "a fork of the stream": lambda: Noisy(with_fork),
     "in evaluation": Dropping,
     "checkpoints": Checkpointed,
     "reentrant checkpoints": partial(Checkpointed, True),
+    "checkpoints without layers of dropout": Dropped,
     "TorchScript": lambda: Noisy(lambda x: SCRIPTED(x)),
 }
 

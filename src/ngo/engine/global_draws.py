@@ -6,8 +6,10 @@ stream of its own, whose seed is drawn from the worker's.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from threading import RLock
 from typing import Any
 
@@ -40,25 +42,38 @@ def drawing_from(generator: torch.Generator) -> Iterator[None]:
             stream.set_state(before)
 
 
-class Functions(TorchFunctionMode):
-    """Within it, these functions of torch draw from a generator, also in several threads.
+#: In the names of torch's functions that may draw, and of what those in Python call.
+NAMES = re.compile(
+    r"\brand|dropout|bernoulli|binomial|multinomial|normal_?\b|uniform|poisson\b|cauchy|geometric"
+    r"|exponential|standard_gamma|dirichlet|rrelu|lstm|gru|rnn|attention"
+)
 
-    Without the functions, each that is called is tried, and ``found`` has those that draw.
+
+@cache
+def may_draw(function: Any) -> bool:
+    """Whether a function of torch may draw, for example only with other arguments."""
+    called = getattr(getattr(function, "__code__", None), "co_names", ())
+    return NAMES.search(" ".join([getattr(function, "__name__", ""), *called])) is not None
+
+
+class Functions(TorchFunctionMode):
+    """Within it, torch's functions that draw do so from a generator, also in several threads.
+
+    They are those that may draw by their names, and others, the ``found``: ``tries`` finds these.
     """
 
-    def __init__(self, generator: torch.Generator, functions: Collection[Any] | None = None):
+    def __init__(self, generator: torch.Generator, found: Any, *, tries: bool = False):
         super().__init__()
-        self._generator, self._functions = generator, functions
-        self.found: set[Any] = set()
+        self._generator, self._found, self._tries = generator, found, tries
 
     def __torch_function__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        if self._functions is not None and func not in self._functions:
+        if not (self._tries or may_draw(func) or func in self._found):
             return func(*args, **(kwargs or {}))
-        before = self._generator.get_state()
+        before = self._generator.get_state() if self._tries else None
         with drawing_from(self._generator):
             output = func(*args, **(kwargs or {}))
-        if not torch.equal(self._generator.get_state(), before):
-            self.found.add(func)
+        if before is not None and not torch.equal(self._generator.get_state(), before):
+            self._found.add(func)
         return output

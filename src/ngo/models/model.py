@@ -6,7 +6,7 @@ module is built, so that names can be checked without torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -57,7 +57,7 @@ class Model:
 
     # The functions of torch by which it does, so that several threads can; None: in one thread, in
     # which its layers of dropout draw from that stream, too.
-    functions: frozenset[Any] | None = frozenset()
+    functions: Collection[Any] | None = frozenset()
 
     # Whether evaluations draw from the workers' streams, which do not change by that.
     draws_in_evaluation: bool = False

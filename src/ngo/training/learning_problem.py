@@ -24,7 +24,7 @@ from ngo.common.registries import MODELS, OBJECTIVES, TASKS
 from ngo.data import loading
 from ngo.data.dataset import Dataset, test_samples
 from ngo.data.partition import Parts, samples_by_class
-from ngo.engine.backends import in_float32
+from ngo.engine.backends import backward, in_float32, restored
 from ngo.engine.global_draws import Functions
 from ngo.engine.population import Population, named_tensors, tensors
 from ngo.models.model import Model
@@ -300,6 +300,23 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
             ) from None
 
 
+def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
+    """Whether the first worker's gradient and evaluation are as in one thread, where its module may
+    also read, set and fork the stream that it draws from.
+    """
+    found, module = [], population.modules[0]
+    for threads in (1, 2):
+        population.threads = threads
+        seed_streams(0)
+        population.generators[0].manual_seed(0)
+        with restored(population):
+            module.train()
+            loss = backward(population, 0, inputs.clone(), targets.clone())
+            ((each, _),) = population.module_sums([module.eval()], [inputs], [targets])
+            found.append(torch.cat([loss.reshape(1), population.G[0], loss.new_tensor([each])]))
+    return torch.equal(*(values.nan_to_num() for values in found))
+
+
 def _streams(population: Population) -> dict[str, str]:
     """Digests of the global random streams, and of the workers' own."""
     own = [population.noise, *(generator.get_state() for generator in population.generators)]
@@ -314,9 +331,9 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
     one-line UserError for a mistake, which begins with the part that made it: ``by_name``, or with
     the argument of ``fit``, whose module, loss or score may fail but in torch's layout. Draws of
     torch are a worker's, in the first of three ways, each slower: those of dropout's layers; those
-    of functions, too; all, in one thread, as backward passes that draw again need it.
+    of functions, too; all, in one thread, as needed to draw the same again, by checkpoints, say.
     """
-    draws: list[dict[str, Any]] = [{}, {"draws": True}, {"draws": True, "functions": None}]
+    draws: Any = [{}, {"draws": True, "functions": set()}, {"draws": True, "functions": None}]
     layouts = [problem.model.contiguous, *([] if by_name else [True])]
     for contiguous in layouts:
         with suppress(UserError) if contiguous is not layouts[-1] else nullcontext():
@@ -339,19 +356,21 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
     check_finite(data, task, data_key)
     outputs: Any = None
     with restored_streams():
+        seed_streams(0)  # a module that draws only sometimes is tried alike in each process
         samples = data.train_inputs[:size].clone(), data.train_targets[:size].clone()
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
         with refused(f"{module_key}: it can't be built"):
             check_module(module_key, problem.model.build(torch.Generator(inputs.device)))
-            population = Population(problem.model, 2, 0, device=inputs.device, backend="loop")
+            made: Any = {"device": inputs.device, "backend": "loop", "threads": 2}
+            population = Population(problem.model, 2, 0, task=replace(task, score=None), **made)
         module, _ = population.modules
         places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
         loss, device = f"{task_key}loss", inputs.device
         before, after = _streams(population), {}
-        functions = Functions(torch.Generator(device))
         tries = problem.model.draws and problem.model.functions is not None
-        within: Any = functions if tries else nullcontext()
+        tried = Functions(torch.Generator(device), problem.model.functions, tries=True)
+        within: Any = tried if tries else nullcontext()
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
@@ -372,6 +391,9 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         others = any(now[name] != before[name] for name in now if name not in (torchs, "own"))
         if problem.model.functions is not None and (again or now[torchs] != before[torchs]):
             return None
+        with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
+            if tries and not _alike(population, inputs, targets):
+                return None
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
@@ -407,10 +429,8 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
             if name in named:
                 changed = {"scores": {**task.scores, name.removesuffix(" score"): checked}}
             task = replace(task, at_once=at_once or task.at_once, **changed)
-    found: dict[str, Any] = {"draws_in_evaluation": now["own"] != after["own"]}
-    if tries:
-        found["functions"] = frozenset(functions.found)
-    return replace(problem, task=task, model=replace(problem.model, **found)), others
+    model = replace(problem.model, draws_in_evaluation=now["own"] != after["own"])
+    return replace(problem, task=task, model=model), others
 
 
 #: The most bytes of outputs and targets that a user's loss or score gets at once.
