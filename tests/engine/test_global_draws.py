@@ -44,6 +44,10 @@ def one_of_four(x):
     return x + functions[torch.randint(4, ())](x)
 
 
+def by_numpy(x):
+    return x * torch.from_numpy(np.random.rand(8)).float()
+
+
 def with_fork(x):
     with torch.random.fork_rng(devices=[]):
         x = with_noise(x)
@@ -77,6 +81,7 @@ DRAWING = {
     "checkpoints": Checkpointed,
     "reentrant checkpoints": partial(Checkpointed, True),
     "checkpoints without layers of dropout": Dropped,
+    "NumPy": lambda: Noisy(by_numpy),
     "TorchScript": lambda: Noisy(lambda x: SCRIPTED(x)),
 }
 
@@ -122,6 +127,15 @@ def test_gradients_are_those_of_torch_with_the_stream_of_the_pass(kind):
         torch.testing.assert_close(workers.G[i], gradient, rtol=1e-5, atol=1e-6)
         assert losses[i] == pytest.approx(loss.item(), rel=1e-6)
         assert torch.equal(workers.generators[i].get_state(), own.get_state())
+
+
+def test_chunks_of_an_evaluation_draw_different_numbers_and_models_equal_ones():
+    model = Model(lambda generator: Noisy(with_noise), (3,), "classification", draws=True)
+    workers = Population(model, 2, 0, threads=1)
+    once, twice = (workers.evaluate([DATA[0]] * k, [DATA[1]] * k) for k in (1, 2))
+    assert once.consensus_loss != pytest.approx(twice.consensus_loss, rel=1e-3)
+    workers.X[1] += 1e-6
+    assert workers.evaluate([DATA[0]], [DATA[1]]).worker_losses == pytest.approx(once.worker_losses)
 
 
 @pytest.fixture

@@ -415,9 +415,10 @@ class Population:
 
         @torch.no_grad()
         def part(k: int) -> torch.Tensor:
-            stream = torch.Generator(self.X.device).manual_seed(seed)  # equal for all models
+            of, group = divmod(k, len(groups))
+            stream = torch.Generator(self.X.device).manual_seed(seed + group)  # of all models
             with self.drawing(stream):
-                return self._sums(models[k // len(groups)], *groups[k % len(groups)])
+                return self._sums(models[of], *groups[group])
 
         # A GPU is waited for once. Streams of workers are not used by several threads.
         spread = in_order if self._restores else self.spread

@@ -7,7 +7,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from ngo.training import evaluation, run_folder
 from ngo.training.checkpoint import Checkpoints, Signals, State, Stopped
 from ngo.training.evaluation import Evaluation, over_workers
 from ngo.training.exchange_trial import try_exchanges
-from ngo.training.global_state import set_stream_states, stream_states
+from ngo.training.global_state import restored_streams, set_stream_states, stream_states
 from ngo.training.learning_problem import Problem, enough_memory, load_problem
 from ngo.training.run_folder import Origin, finished, make_origin, write_results
 from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
@@ -216,13 +216,14 @@ class Training:
         if self.rows and self.rows[-1].step == self.step:
             return False
         start = time.perf_counter()
-        measured = self._measured()
-        self.seconds_evaluating += time.perf_counter() - start
-        measured |= {"samples": self.stepper.samples, "seconds": self.seconds}
-        measured |= self.stepper.spent()
-        row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
-        self.rows.append(row)
-        self.record(self._further())
+        with restored_streams() if self.draws else nullcontext():
+            measured = self._measured()
+            self.seconds_evaluating += time.perf_counter() - start
+            measured |= {"samples": self.stepper.samples, "seconds": self.seconds}
+            measured |= self.stepper.spent()
+            row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
+            self.rows.append(row)
+            self.record(self._further())
         self._count = 0
         return True
 
