@@ -119,6 +119,19 @@ def test_draws_from_other_global_streams_are_detected(draw):
     assert (np.random.get_state()[1] == before[1]).all()
 
 
+def test_mistakes_of_modules_that_draw_are_told_after_few_calls():
+    calls = []
+
+    class Wrong(nn.Linear):
+        def forward(self, x):
+            calls.append(len(x))
+            x += torch.randn(3)
+            return super().forward(x)
+
+    assert told(module=Wrong(3, 4)) == "module: it changes its inputs in place; copy them first."
+    assert len(calls) <= 14
+
+
 def test_a_function_that_changes_its_targets_changes_no_others():
     """Later evaluations had wrong accuracies, and the caller's targets were changed."""
     X, y = (each.clone() for each in DATA)

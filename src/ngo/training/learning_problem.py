@@ -32,7 +32,6 @@ from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, s
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.evaluation import evaluated_workers
 from ngo.training.global_state import restored_streams, seed_streams, stream_states
-from ngo.training.object_digest import ObjectDigest
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_share, draw, held_out, smallest_share
@@ -317,10 +316,15 @@ def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
     return torch.equal(*(values.nan_to_num() for values in found))
 
 
-def _streams(population: Population) -> dict[str, str]:
-    """Digests of the global random streams, and of the workers' own."""
+def _streams(population: Population) -> dict[str, list[Any]]:
+    """The states of the global random streams, and of the workers' own, to be compared."""
     own = [population.noise, *(generator.get_state() for generator in population.generators)]
-    return {name: ObjectDigest(x).text for name, x in {**stream_states(), "own": own}.items()}
+    states: dict[str, Any] = {**stream_states(), "own": own}
+    states["torch"] = [states["torch"]]
+    return {
+        name: [x.cpu().numpy().tobytes() if isinstance(x, Tensor) else x for x in each]
+        for name, each in states.items()
+    }
 
 
 def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
@@ -333,15 +337,16 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
     torch are a worker's, in the first of three ways, each slower: those of dropout's layers; those
     of functions, too; all, in one thread, as needed to draw the same again, by checkpoints, say.
     """
-    draws: Any = [{}, {"draws": True, "functions": set()}, {"draws": True, "functions": None}]
+    ways: Any = [{}, {"draws": True, "functions": set()}, {"draws": True, "functions": None}]
     layouts = [problem.model.contiguous, *([] if by_name else [True])]
     for contiguous in layouts:
         with suppress(UserError) if contiguous is not layouts[-1] else nullcontext():
-            for how in draws:
-                model = replace(problem.model, contiguous=contiguous, **how)
-                with suppress(UserError) if how is draws[1] else nullcontext():
+            while True:
+                model = replace(problem.model, contiguous=contiguous, **ways[0])
+                with suppress(UserError) if len(ways) == 2 else nullcontext():
                     if tried := _tried(spec, replace(problem, model=model), by_name):
                         return tried
+                ways.pop(0)  # also for the other layout
     raise AssertionError
 
 
@@ -367,7 +372,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         module, _ = population.modules
         places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
         loss, device = f"{task_key}loss", inputs.device
-        before, after = _streams(population), {}
+        before, after = _streams(population), dict[str, Any]()
         tries = problem.model.draws and problem.model.functions is not None
         tried = Functions(torch.Generator(device), problem.model.functions, tries=True)
         within: Any = tried if tries else nullcontext()
@@ -391,9 +396,6 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         others = any(now[name] != before[name] for name in now if name not in (torchs, "own"))
         if problem.model.functions is not None and (again or now[torchs] != before[torchs]):
             return None
-        with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
-            if tries and not _alike(population, inputs, targets):
-                return None
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
                 raise UserError(f"{key}: it changes its {name} in place; copy them first.")
@@ -404,6 +406,9 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
                 how = f"in place, such as self.{name.rpartition('.')[2]}.data.copy_(…)"
                 wrong = f"its tensor {name!r} is replaced in a forward pass; change it {how}."
                 raise UserError(f"{module_key}: {wrong}")
+        with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
+            if tries and not _alike(population, inputs, targets):
+                return None
         last, _ = task.batch(data, data.train_inputs[-size:], data.train_targets[-size:])
         with refused(f"{module_key}: it failed on inputs of {kind(last)}"):
             _check_kept(module_key, population, last)
