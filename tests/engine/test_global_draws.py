@@ -36,7 +36,7 @@ class Noisy(nn.Module):
 
 
 def with_noise(x):
-    return x + torch.randn_like(x) * torch.rand(8).normal_()
+    return x + torch.randn_like(x) * torch.rand(x.shape[-1]).normal_()
 
 
 def one_of_four(x):
@@ -100,6 +100,31 @@ def test_runs_do_not_depend_on_threads_evaluations_and_what_others_draw(name):
     columns = [name for name in rare if "loss" in name and name != "train_loss"]
     last = [run[columns].iloc[-1].tolist() for run in (rare, metrics(first))]
     np.testing.assert_array_equal(*last)
+
+
+class Later(nn.Linear):
+    """It draws from its fourth pass in training on."""
+
+    def __init__(self, always=False):
+        super().__init__(3, 4)
+        self.always = always
+        self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.passes += self.training
+        if self.always:
+            torch.rand(())
+        return super().forward(with_noise(x) if self.passes > 3 else x)
+
+
+def test_draws_that_begin_later_are_told_once_and_can_be_made_known(caplog):
+    quick(Later(), epochs=2)
+    (message,) = caplog.messages
+    assert message.startswith("module: it draws by torch now, but did not at first")
+    caplog.clear()
+    module = Later(always=True)
+    assert equal(*(quick(module, epochs=2, threads=threads) for threads in (1, 2)))
+    assert not caplog.messages
 
 
 class Direct(Checkpointed):

@@ -232,6 +232,7 @@ def _by_worker(workers: Workers, spread: Map) -> Gradients:
     places = [trained(module) for module in modules]
     compiled: Callable[..., AbstractContextManager[None]] = nullcontext
     read: Callable[[], Sequence[Any]] = partial(range, workers.n)
+    told: list[str] = []
     if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
         from ngo.engine import operations  # torch's modules
 
@@ -249,7 +250,12 @@ def _by_worker(workers: Workers, spread: Map) -> Gradients:
                 batch = inputs[k].data, targets[k].data
                 return backward(workers, i, *batch, then, places[i])
 
-        return torch.stack(spread(worker, len(rows)))
+        before = torch.get_rng_state()
+        losses = torch.stack(spread(worker, len(rows)))
+        if not (told or torch.equal(torch.get_rng_state(), before)):
+            told.append("it draws by torch now, but did not at first, so equal runs may differ")
+            log.warning("module: %s; let each of its passes draw, by torch.rand(()), say", *told)
+        return losses
 
     return gradients
 
