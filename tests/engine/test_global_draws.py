@@ -54,6 +54,10 @@ def with_fork(x):
     return with_noise(x)
 
 
+def with_derivative(x):
+    return torch.func.jvp(with_noise, (x,), (torch.ones_like(x),))[1] * x
+
+
 SCRIPTED = torch.jit.script(with_noise)
 
 
@@ -77,6 +81,7 @@ DRAWING = {
     "slopes": lambda: Noisy(nn.RReLU()),
     "not all at first": lambda: Noisy(one_of_four),
     "a fork of the stream": lambda: Noisy(with_fork),
+    "forward derivatives": lambda: Noisy(with_derivative),
     "in evaluation": Dropping,
     "checkpoints": Checkpointed,
     "reentrant checkpoints": partial(Checkpointed, True),

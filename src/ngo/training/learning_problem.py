@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.forward_ad import dual_level
 from torch.testing import assert_close
 
 from ngo.common.memory import in_words, memory_limit
@@ -301,14 +302,15 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
 
 def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
     """Whether the first worker's gradient and evaluation are as in one thread, where its module may
-    also read, set and fork the stream that it draws from.
+    also read, set and fork the stream that it draws from. Fails if it takes forward derivatives,
+    whose levels are all threads'.
     """
     found, module = [], population.modules[0]
     for threads in (1, 2):
         population.threads = threads
         seed_streams(0)
         population.generators[0].manual_seed(0)
-        with restored(population):
+        with restored(population), dual_level() if threads > 1 else nullcontext():
             module.train()
             loss = backward(population, 0, inputs.clone(), targets.clone())
             ((each, _),) = population.module_sums([module.eval()], [inputs], [targets])
