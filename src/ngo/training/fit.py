@@ -208,9 +208,9 @@ def fit(
         function that returns one, which is called under the run's seed. Frozen parameters
         (``requires_grad=False``) are neither trained nor exchanged. What else it keeps from call to
         call must be float32 or int64 buffers, which change in training alone. What torch draws, in
-        the module or the loss, comes from a random stream of each worker. A module that draws from
-        a global stream of NumPy or Python, or again in its backward pass (checkpoints of
-        activations with dropout), is trained one worker after another.
+        the module or the loss, comes from a random stream of each worker, if it does so from the
+        start. A module that draws from a global stream of NumPy or Python, or again in its backward
+        pass (checkpoints of activations with dropout), is trained one worker after another.
     ``train``, ``test``
         Pairs (inputs, targets) of tensors or NumPy arrays with one row per sample, or data sets of
         torch with such samples, of which each is read once and kept: float32 inputs, or what else
