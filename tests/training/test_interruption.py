@@ -1,10 +1,13 @@
 import importlib
 import os
+import random
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+import torch
 from own_modules import Dropping, Stochastic, equal, quick, stop_at, told
 from torch.nn import functional as F
 
@@ -109,6 +112,26 @@ def test_a_run_with_another_method_of_the_same_name_is_refused(own_entries, tmp_
     assert "with code of method" in told(out=tmp_path, method="own_method")
     register(1.0)
     assert equal(quick(out=tmp_path, method="own_method"), quick(method="own_method"))
+
+
+def test_global_draws_in_a_step_are_of_the_seed_and_the_step(own_entries, tmp_path):
+    """They came from where the process was: resumed, or after another run, they were others."""
+
+    @ngo.coupling("faint", whole=True)
+    def faint(X, W, gamma, run, *, at, out, spread):
+        return out.copy_(X + 0.1 * torch.randn_like(X))
+
+    @ngo.method("noisy", fields=("topology", "gamma", "gamma_decay", "coupling"))
+    def noisy(step):
+        step.descend()
+        step.X.mul_(1 + 0.1 * np.random.rand() + 0.1 * random.random())
+        step.gossip()
+
+    how = {"method": "noisy", "coupling": "faint"}
+    quick(**how, out=tmp_path, on_step=stop_at(2))
+    whole = quick(**how)
+    assert equal(quick(**how, out=tmp_path), whole)
+    assert not equal(quick(**how, seed=1), whole)
 
 
 def test_what_cannot_be_compared_is_refused_only_with_a_folder(tmp_path):

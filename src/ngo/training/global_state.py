@@ -92,6 +92,16 @@ def stream_states() -> dict[str, object]:
     }
 
 
+def unequal(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two states of the streams differ."""
+    pairs = zip(_flat(one), _flat(other), strict=True)
+    return not all(torch.equal(x, y) if isinstance(x, torch.Tensor) else x == y for x, y in pairs)
+
+
+def _flat(states: dict[str, Any]) -> list[Any]:
+    return [states["python"], *states["numpy"], states["torch"], *states["gpus"]]
+
+
 def set_stream_states(states: dict[str, Any]) -> None:
     """Restore what ``stream_states`` returned."""
     kind, keys, *rest = states["numpy"]

@@ -24,7 +24,7 @@ from ngo.common.registries import (
     METHODS,
     SAME,
 )
-from ngo.common.seeding import torch_stream
+from ngo.common.seeding import stream_seed, torch_stream
 from ngo.engine.population import Population
 from ngo.gossip.attack import Byzantine
 from ngo.gossip.exchange import Failures, Network, unchanged
@@ -36,8 +36,9 @@ from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
+from ngo.training.global_state import restored_streams, seed_streams, stream_states, unequal
 from ngo.training.learning_problem import Problem, check_memory
-from ngo.training.spec import FIELDS, RunSpec
+from ngo.training.spec import FIELDS, RunSpec, own_entries
 from verdicts.registry import UserError
 
 log = logging.getLogger("ngo")
@@ -47,6 +48,16 @@ HALF_STEPS = ("compiled", "threads", "loop")
 
 # What a network counts.
 COUNTS = ("exchanges", "messages", "bytes_sent")
+
+
+#: The fields whose entries have no part in updates.
+BEFORE_UPDATES = {"dataset", "partition", "model", "task"}
+
+
+def own_parts(spec: RunSpec) -> str:
+    """The entries of the user's that take part in updates, in words; empty if there are none."""
+    names = sorted(own_entries(spec).keys() - BEFORE_UPDATES)
+    return ", ".join(f"{name}: {getattr(spec, name)!r}" for name in names)
 
 
 class Stepper:
@@ -99,7 +110,7 @@ class Stepper:
         self.matrices: dict[str, torch.Tensor] = {}  # the method's own
         self.warned = False  # whether a warning has been logged
         self._taken: HalfStep | None = None  # what the workers took with their gradients
-        self._spec, self._fields = spec, DeclaredFields(spec)
+        self._spec, self._fields, self._own = spec, DeclaredFields(spec), own_parts(spec)
         self._method, self._rule = METHODS[spec.method], LOCAL_RULES[spec.local_rule]
         graphs = torch_stream(spec.seed, "graphs")
 
@@ -118,12 +129,14 @@ class Stepper:
         self._codec: Any = Undeclared(undeclared(spec, "compression"))
         if spec.compression is not None:
             make = COMPRESSIONS[spec.compression].of
-            self._codec = make(self.population.d, X.dtype, self._fields, compressing)
+            with self._drawing("start"):
+                self._codec = make(self.population.d, X.dtype, self._fields, compressing)
         self._mixing = None
         if self._method.decentralized and spec.topology is not None:
             # Processes, of which some may have no GPU, draw the same graphs.
             card = X.device if X.is_cuda and workers is None else None
-            self._mixing = ScheduledMixing(spec, self.steps, graphs, card)
+            with self._drawing("start"):
+                self._mixing = ScheduledMixing(spec, self.steps, graphs, card)
         self._W: MixingMatrix | None = None  # of the last step
         rates = {"link_failure": spec.link_failure or 0, "absence": spec.absence or 0}
         self._failures = Failures(spec.workers, spec.seed, **rates)
@@ -222,7 +235,8 @@ class Stepper:
         """Begin the update of the next step: its mixing matrix, None for a centralized method."""
         W = None
         if self._mixing is not None:
-            W = self._mixing.at(self.t, self.network.exchanges)
+            with self._drawing(f"graph {self.t}"):
+                W = self._mixing.at(self.t, self.network.exchanges)
             shares = self.population.shares
             W = W if shares is None else by_shares(W, shares)
             W = self._failures.matrix(W, self._absent)
@@ -239,11 +253,12 @@ class Stepper:
         created: Callable[[torch.Tensor], None] = lambda matrix: None,
         t: int | None = None,
         update: Callable[[Step], Any] | None = None,
+        descended: bool = False,
     ) -> Any:
         """The method's update of ``X`` in step ``t``, by default that which ``next_matrix`` began.
 
         ``matrices`` are the method's own; ``created`` is called with each new one. Another
-        ``update`` may see the step.
+        ``update`` may see the step, and the half step may be ``descended`` already.
         """
         t = self.t - 1 if t is None else t
         if self._mixing is None:  # the method reaches the server alone
@@ -272,9 +287,32 @@ class Stepper:
             warn=self._warn,
             samples=self.batches.places if self.stackable else None,
             shares=shares,
-            descended=self._taken is not None,
+            descended=descended or self._taken is not None,
         )
-        return (update or self._method.update)(step)
+        with self._drawing(f"update {t}", len(X)):
+            returned = (update or self._method.update)(step)
+        if update is None and returned is not None:
+            told = f"it returned a {type(returned).__name__}, which nothing reads"
+            raise UserError(f"method {self._spec.method!r}: {told}; change step.X in place.")
+        return returned
+
+    @contextmanager
+    def _drawing(self, part: str, rows: int | None = None) -> Iterator[None]:
+        """Within it, global random streams are those of the seed and the ``part`` of the run.
+
+        A UserError for a draw in an update of ``rows``, where these are not those of all workers.
+        """
+        if not self._own:
+            yield
+            return
+        with restored_streams():
+            seed_streams(stream_seed(self._spec.seed, part))
+            before = stream_states()
+            yield
+            if rows not in (None, self._spec.stepping) and unequal(before, stream_states()):
+                told = "it draws from a global random stream, which processes and steps of single"
+                how = "torch_stream(step.run.seed, 'name', step.t)"
+                raise UserError(f"{self._own}: {told} workers don't share; use {how}.")
 
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
