@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from cases import mistake_of
 from rates import check_uniform
 
 from ngo.common.registries import COMPRESSIONS
 from ngo.common.seeding import torch_stream
-from ngo.gossip.compression import kept_entries
+from ngo.gossip.compression import Codec, kept_entries
 from ngo.native.threads import in_order, threads
 
 N, D = 4, 41
@@ -136,3 +137,25 @@ def test_rows_whose_squares_leave_the_range_are_compressed_as_others(factor):
     actual = sent(codec_of("qsgd", dtype=torch.float32), z * factor)
     assert torch.allclose(actual / factor, expected, rtol=1e-4)
     assert actual.any()
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        (3, "its payloads are torch.uint8 of shape [2, 20]; by its size they must be uint8 [2, 3]"),
+        (20.0, "its size is 20.0; it must be a whole number (int)"),
+    ],
+)
+def test_payloads_of_another_size_than_is_counted_are_refused(size, told):
+    class Mine(COMPRESSIONS["none"].of):
+        def add(self, x, x_hat, spread):
+            Codec.add(self, x, x_hat, spread)
+
+        @staticmethod
+        def size(d, run, number):
+            return size
+
+    codec = Mine(5, torch.float32, SimpleNamespace(compression="mine"))
+    x = torch.ones(2, 5)
+    line = mistake_of(codec.add, x, torch.zeros_like(x), in_order)
+    assert line == f"compression 'mine': {told}."

@@ -1,5 +1,7 @@
 """Attacks and defences: worker by worker, and what one liar can do."""
 
+from types import SimpleNamespace
+
 import lying
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from stepping import Stepping, ring_matrix, states
 from ngo.common.fields import Entry, above, number
 from ngo.common.registries import ATTACKS, DECLARED
 from ngo.gossip.attack import Byzantine, Messages, attack
+from ngo.gossip.exchange import Network
 from ngo.training.spec_checks import resolve
 
 ATTACK = ("sign_flip", "noise", "alie", "dissensus")
@@ -116,3 +119,32 @@ def test_exchanges_in_which_nobody_would_lie_are_refused():
     for exchange in (network.mean, network.index, network.swap):
         refused("attack: workers lie in pulls and mixes, and this", exchange, stepping.X)
     refused("attack: workers lie", network.relay, stepping.X, stepping.X)
+
+
+@pytest.mark.parametrize("lie", [None, 3.0, torch.ones(1, 1)], ids=str)
+def test_what_is_no_row_for_each_liar_is_refused(lie):
+    """A number for a row was sent in each entry."""
+    run = SimpleNamespace(attack="mine")
+    network = Network()
+    network.byzantine = Byzantine(Entry(lambda messages, run: lie, ()), run, 0, 4)
+    network.set_matrix(ring_matrix())
+    refused("attack 'mine': it returned", network.mix, states()[0])
+
+
+def test_an_attack_that_changes_what_it_is_told_changes_no_worker():
+    """The receiver's own row was what it saw."""
+
+    def zeroes(messages, run):
+        messages.receiver.zero_()
+        messages.honest.zero_()
+        return messages.truth
+
+    X = states()[0]
+    ends = []
+    for lie in (zeroes, lambda messages, run: messages.truth):
+        network = Network()
+        network.byzantine = Byzantine(Entry(lie, ()), SimpleNamespace(attack="mine"), 0, 4)
+        network.set_matrix(ring_matrix())
+        ends.append(X.clone())
+        network.mix(ends[-1])
+    assert torch.equal(*ends)

@@ -8,6 +8,7 @@ from runs import CONVEX, digits_run
 from tiny_runs import ENTRIES
 
 import ngo
+from ngo.common.registries import COMPRESSIONS
 from ngo.gossip.method import GOSSIP_FIELDS, method
 from ngo.training.exchange_trial import Trial
 from ngo.training.learning_problem import make_problem
@@ -108,11 +109,12 @@ def a_layer_of_theirs(step):
     step.X.index_add_(0, receivers, pulls)
 
 
-def own(update, fields=("topology",)):
+def own(update, fields=("topology",), returns=False):
     @ngo.method("own", fields=fields)
     def method(step):
         step.descend()
         update(step)
+        return step.X if returns else None
 
     return "own"
 
@@ -175,6 +177,97 @@ def test_a_method_that_keeps_its_state_elsewhere_is_refused():
         step.network.mix(step.X)
 
     assert "or what it has kept outside of step.matrix" in told(method=own(heavy_ball))
+
+
+def test_rows_that_are_read_before_an_exchange_are_refused():
+    """The exchange hid them: it gave the worker what it got before."""
+
+    @ngo.local_rule("of_all")
+    def of_all(step):
+        step.X.sub_(step.G / step.G.norm(), alpha=step.lr)
+
+    fits = {"method": "gossip", "topology": "ring", "local_rule": "of_all"}
+    assert told(**fits).startswith("local_rule: 'of_all' reads rows of other workers that")
+
+    def first(step):
+        step.X.sub_(step.G.mean(0), alpha=step.lr)
+        step.network.mix(step.X)
+
+    assert "method: 'own' reads rows of other workers" in told(method=own(first))
+
+
+def test_parts_of_a_step_that_keep_their_state_elsewhere_are_refused():
+    """Also a method that counts its calls: the trial repeats it at another count."""
+    seen = []
+
+    def every_third(step):
+        seen.append(step.t)
+        if len(seen) % 3 == 0:
+            step.network.mix(step.X)
+
+    assert "or what it has kept outside of step.matrix" in told(method=own(every_third))
+
+    @ngo.attack("late")
+    def late(messages, run):
+        seen.append(messages.truth.clone())
+        return seen[-4]
+
+    @ngo.compression("fading")
+    class Fading(COMPRESSIONS["none"].of):
+        def decode(self, payload):
+            seen.append(0)
+            return super().decode(payload) / len(seen)
+
+    seen.extend([torch.zeros(16)] * 4)
+    assert told(method="ngo", attack="late", liars=1).startswith("attack: 'late' reads rows of")
+    line = told(method="choco", compression="fading")
+    assert line.startswith("compression: 'fading' reads rows of")
+
+
+def reads_gradients(step):
+    step.descend()
+    step.X.sub_(step.G, alpha=step.lr)
+
+
+def gossips_first(step):
+    step.gossip()
+    step.descend()
+
+
+def measures_its_step(step):
+    start = step.X.clone()
+    step.descend()
+    step.X.add_(step.X - start)
+
+
+@cases("update", reads_gradients, gossips_first, measures_its_step)
+def test_a_method_that_does_not_begin_with_a_half_step_as_it_says_is_refused(update):
+    """On a CPU the workers take it before: a resumed run had other numbers."""
+
+    def whole(step):
+        update(step)
+        step.gossip()
+
+    ngo.method("own", fields=GOSSIP_FIELDS, descends=True)(whole)
+    line = told(method="own", workers=4)
+    assert line.startswith("method: 'own' is no half step and then the rest; with descends=True it")
+
+    @ngo.method("right", fields=GOSSIP_FIELDS, descends=True)
+    def right(step):
+        step.descend()
+        step.gossip()
+
+    quick(method="right")
+
+
+def test_what_a_method_or_a_rule_returns_is_refused():
+    line = told(method=own(lambda step: None, returns=True))
+    assert line == (
+        "method 'own': it returned a Tensor, which nothing reads; change step.X in place."
+    )
+    ngo.local_rule("returns")(lambda step: step.X - step.lr * step.G)
+    line = told(method="gossip", local_rule="returns")
+    assert line.startswith("local_rule: it returned a Tensor, which nothing reads; change step.X")
 
 
 def test_right_methods_of_ones_own_are_not_refused():

@@ -11,6 +11,7 @@ from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import ATTACKS, HONEST
 from ngo.common.seeding import torch_stream
 from ngo.gossip.mixing_matrix import MixingMatrix
+from verdicts.registry import UserError
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,11 @@ class Byzantine:
             truth, theirs = (rows[senders[of].to(rows.device)] for of in (~honest, honest))
             known = theirs, weights[honest].to(rows), float(weights[~honest].sum())
             stream = torch_stream(self._seed, f"lies {t}", i, rows.device)
-            messages = Messages(truth, rows[i], *known, stream)
-            lies.append(self._attack.of(messages, self._run).expand_as(messages.truth))
+            messages = Messages(truth, rows[i].clone(), *known, stream)
+            sent, shape = self._attack.of(messages, self._run), truth.shape
+            if not isinstance(sent, torch.Tensor) or sent.shape not in (shape, shape[1:]):
+                told = f"it returned {list(getattr(sent, 'shape', ())) or type(sent).__name__}"
+                wanted = f"a row for each {list(shape)}, or one for all {list(shape[1:])}"
+                raise UserError(f"attack {self._run.attack!r}: {told}; it must be {wanted}.")
+            lies.append(sent.expand_as(truth))
         return torch.cat(lies) if lies else rows[:0]

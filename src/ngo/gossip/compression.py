@@ -12,6 +12,7 @@ from ngo.common.lazy import Run, Tensor, nn, np, torch
 from ngo.common.registries import COMPRESSIONS
 from ngo.native import compress
 from ngo.native.threads import Map, fits, in_order
+from verdicts.registry import UserError
 
 
 def packed_size(d: int, bits: int) -> int:
@@ -87,6 +88,14 @@ class Codec(ABC):
     def size(d: int, run: Run, number: int) -> int:
         """The bytes of a payload, for rows of ``d`` numbers of ``number`` bytes."""
 
+    def bytes_of(self, rows: Tensor) -> int:
+        """The ``size`` for these rows."""
+        size = self.size(self.d, self.run, rows.element_size())
+        if not hasattr(size, "__index__"):
+            told = f"its size is {size!r}; it must be a whole number (int)"
+            raise UserError(f"compression {self.run.compression!r}: {told}.")
+        return int(size)
+
     @abstractmethod
     def encode(self, z: Tensor) -> Tensor:
         """The payloads ``[n, size]``, uint8, of rows ``[n, d]``."""
@@ -100,7 +109,15 @@ class Codec(ABC):
 
         ``spread`` distributes the rows over threads.
         """
-        x_hat += self.decode(self.encode(x - x_hat))
+        payload = self.encode(x - x_hat)
+        wanted = torch.uint8, (len(x), self.bytes_of(x))
+        found = getattr(payload, "dtype", type(payload)), getattr(payload, "shape", ())
+        if found != wanted:
+            raise UserError(
+                f"compression {self.run.compression!r}: its payloads are {found[0]} of shape "
+                f"{list(found[1])}; by its size they must be uint8 {list(wanted[1])}."
+            )
+        x_hat += self.decode(payload)
 
 
 def compression(

@@ -245,9 +245,13 @@ _TRIED: set[object] = set()
 
 def _check_pull(pull: Callable[[Tensor, Tensor], Tensor], name: str) -> None:
     """Raise a UserError for a pull that is not odd in each entry of z by itself."""
-    z = torch.tensor([[1.5, -0.25, 0.01], [-2.0, 0.5, 3.0]])
+    z = torch.tensor([[1.5, -0.25, 0.01, 20, -1e-4], [-2.0, 0.5, 3.0, -1e3, 1e-6]])
     weights = torch.tensor([[0.25], [0.5]])
-    columns = [pull(-z[:, k : k + 1], weights) for k in range(3)]
+    columns = [pull(-z[:, k : k + 1], weights) for k in range(z.shape[1])]
+    if not isinstance(one := columns[0], torch.Tensor) or one.shape != weights.shape:
+        returned = list(one.shape) if isinstance(one, torch.Tensor) else type(one).__name__
+        told = f"returned {returned} for differences [2, 1]; it must be a tensor of their shape"
+        raise UserError(f"coupling: {name!r} {told}.")
     if not torch.allclose(pull(z.clone(), weights), -torch.cat(columns, 1), equal_nan=True):
         raise UserError(
             f"coupling: {name!r} is not odd in each entry: the pull of -z must be minus that of z; "

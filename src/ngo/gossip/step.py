@@ -16,6 +16,7 @@ from ngo.gossip.exchange import Network, Pulls
 from ngo.gossip.gossip_step import Coupling
 from ngo.native.elementwise import Chain, elementwise
 from ngo.native.threads import Map, in_order
+from verdicts.registry import UserError
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,9 @@ class Step:
             self.elementwise(*first, *self.half_step(), *last)
         else:
             self.elementwise(*first, *self._decay())
-            self.rule.descend(self)
+            if (returned := self.rule.descend(self)) is not None:
+                told = f"it returned a {type(returned).__name__}, which nothing reads"
+                raise UserError(f"local_rule: {told}; change step.X in place (or see chain=True).")
             self.elementwise(*last)
 
     def half_step(self) -> list[Chain]:
@@ -144,8 +147,7 @@ class Step:
             theirs += codec.decode(self.network.send(payload))
             x_hat += codec.decode(payload)
         else:  # nobody reads the payloads, but they count
-            size = codec.size(codec.d, codec.run, x.element_size())
-            self.network.send(x.new_empty(len(x), size, dtype=torch.uint8))
+            self.network.send(x.new_empty(len(x), codec.bytes_of(x), dtype=torch.uint8))
             codec.add(x, x_hat, self.spread)
 
     def matrix(

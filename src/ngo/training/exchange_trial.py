@@ -17,9 +17,10 @@ import torch
 from ngo.common.registries import METHODS
 from ngo.common.seeding import torch_stream
 from ngo.gossip.exchange import Network
+from ngo.gossip.step import Step
 from ngo.training.global_state import restored_streams
-from ngo.training.spec import RunSpec, own_entries
-from ngo.training.stepper import Stepper
+from ngo.training.spec import RunSpec
+from ngo.training.stepper import Stepper, own_parts
 from verdicts.registry import UserError
 
 #: The most steps that are tried, and the most numbers of a matrix: larger ones are not tried.
@@ -54,7 +55,7 @@ class TriedNetwork:
         return partial(self._call, known) if name in EXCHANGES else known
 
 
-#: What a repetition leaves: its network, the calls, and the worker's rows at the end.
+#: What a repetition leaves: its network, the calls, and the worker's rows at the end and at calls.
 Repeated = tuple[TriedNetwork, list[Call], Rows]
 
 
@@ -70,8 +71,15 @@ class Trial:
         self._start = [X + self._random() / 10, self._random() - 0.5]
         self._calls: list[Call] = []
         self.network, self._calls, self._end = self._repeated()
+        self._steps = self._ended
 
-    def _repeated(self, live: Sequence[int] = (), columns: Any = True, size: float = 0) -> Repeated:
+    def _repeated(
+        self,
+        live: Sequence[int] = (),
+        columns: Any = True,
+        size: float = 0,
+        steps: int | None = None,
+    ) -> Repeated:
         """Repeat the updates while other workers' rows are changed by ``size``.
 
         A call gives the worker what it got in the first repetition, so that no change reaches it
@@ -79,11 +87,14 @@ class Trial:
         these calls, in ``columns``; else they change at the start.
         """
         stepper, calls, matrices = self._stepper, list[Call](), dict[str, torch.Tensor]()
+        sent: Rows = []
 
         def call(exchange: Callable[..., Any], *arguments: Any, **how: Any) -> Any:
             given = (*arguments, *how.values())
             rows = [each for each in given if isinstance(each, torch.Tensor) and len(each)]
             k, messages = len(calls), network.real.messages
+            if exchange.__name__ != "send":  # whose payloads nobody reads in one process
+                sent.extend(each[self._worker].clone() for each in rows if len(each) == len(X))
             if k in live and size:
                 rows[-1].copy_(self._changed(rows[-1], size, columns))
             if k in live or k >= len(self._calls):
@@ -99,15 +110,15 @@ class Trial:
         before, stepper.warned = stepper.state_dict(), True
         with restored_streams():
             stepper.batches.rows()  # a method may ask for the samples of the step
-            for _ in range(self._steps):
+            for _ in range(steps or self._steps):
                 network.real.set_matrix(stepper.next_matrix())
                 stepper.take(X, G.clone(), network, matrices)
                 if network.real.messages:
                     break
-        self._steps, stepper.warned = stepper.t, False
+        self._ended, stepper.warned = stepper.t, False
         Stepper.load_state_dict(stepper, before)
         rows = [each[self._worker] for each in (X, *matrices.values()) if len(each) == len(X)]
-        return network, calls, rows
+        return network, calls, rows + sent
 
     def _handed_out(self, call: Call, rows: Rows) -> Any:
         """What the worker got in a call: its result, and its rows after it."""
@@ -144,11 +155,40 @@ class Trial:
         reached = torch.zeros_like(self._end[0], dtype=torch.bool)
         as_it_is = live or range(len(self._calls))  # shows what a method has kept elsewhere
         for which, size in [*((live, size) for size in SIZES), (as_it_is, 0.0)]:
+            if size == 0:
+                self._disturb()
             _, _, end = self._repeated(which, columns, size)
-            for now, then in zip(end, before, strict=True):
+            for now, then in zip(end, before, strict=False):  # calls may depend on what is read
                 differ = ~torch.isclose(now, then, equal_nan=True)
                 reached |= differ if len(now) == len(reached) else differ.any()
         return reached
+
+    def _disturb(self) -> None:
+        """Take some steps from other states: what is kept elsewhere is other numbers then."""
+        calls, self._calls = self._calls, []  # nothing is handed out
+        for size in SIZES:
+            self._repeated(size=size, steps=1)
+        self._calls = calls
+
+    def descends(self) -> bool:
+        """Whether an update is the same after a half step that workers took before it."""
+        stepper, ends, before = self._stepper, list[Rows](), self._stepper.state_dict()
+        W = stepper.next_matrix()
+        for taken in (False, True):
+            (X, G), matrices = (rows.clone() for rows in self._start), dict[str, torch.Tensor]()
+            network = TriedNetwork(
+                stepper.network, lambda exchange, *of, **how: exchange(*of, **how)
+            )
+            network.real.set_matrix(W)
+            take = partial(stepper.take, network=network, matrices=matrices, t=1)
+            if taken:
+                take(X, G, update=Step.descend)
+                G.fill_(torch.nan)  # it is not known then
+            take(X, G, descended=taken)
+            ends.append([X, *(matrices[name] for name in sorted(matrices))])
+        Stepper.load_state_dict(stepper, before)
+        pairs = zip(*ends, strict=True)
+        return all(torch.allclose(one, other, equal_nan=True) for one, other in pairs)
 
 
 def try_exchanges(spec: RunSpec, stepper: Stepper) -> None:
@@ -157,7 +197,7 @@ def try_exchanges(spec: RunSpec, stepper: Stepper) -> None:
     """
     n, d = stepper.population.X.shape
     key = replace(spec, seed=0), METHODS[spec.method].update
-    own = {"method", "local_rule"} & own_entries(spec).keys()
+    own = own_parts(spec)
     if key in _tried or not own or not 1 < n == spec.workers or n * d > NUMBERS:
         return
     _tried.add(key)
@@ -169,10 +209,16 @@ def try_exchanges(spec: RunSpec, stepper: Stepper) -> None:
         )
     elif unused := trial.unused():
         wrong = f"uses none of {unused}"
+    elif METHODS[spec.method].descends and not trial.descends():
+        raise UserError(
+            f"method: {spec.method!r} is no half step and then the rest; with descends=True it "
+            f"must begin with step.descend() without arguments, and not read step.G."
+        )
     if wrong:
         counted = trial.network.real
+        named = f"method: {spec.method!r}" if "method: " in own else own
         raise UserError(
-            f"method: {spec.method!r} {wrong}, and its first exchange counts {counted.messages:,} "
+            f"{named} {wrong}, and its first exchange counts {counted.messages:,} "
             f"messages with {counted.bytes_sent:,} bytes; send what is read, and only that, by "
             f"step.network.neighbours(rows), mix(rows) or mean(rows)."
         )
