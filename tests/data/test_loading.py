@@ -19,6 +19,7 @@ from cases import cases, mistake_of, refused
 from conftest import idx
 from tiny_mnist import tiny_mnist
 
+import ngo
 from ngo.common.registries import DATASETS
 from ngo.common.seeding import torch_stream
 from ngo.data import download, loading
@@ -26,6 +27,7 @@ from ngo.data.augmentation import PADDING, crop_flip
 from ngo.data.dataset import Arrays, Download
 from ngo.data.dataset import test_samples as samples_of
 from ngo.data.loading import load
+from ngo.data.partition import sample_owners
 from verdicts.registry import UserError
 
 SOURCE = replace(DATASETS["digits"], train_samples=3, input_shape=(2,), classes=2)
@@ -292,3 +294,25 @@ def test_the_data_root_is_given_or_from_the_environment_or_the_config(monkeypatc
     assert str(download.data_root()) == "data"
     (tmp_path / "file").write_text("")
     refused("data.root: '.*file' is not a folder", download.data_root, tmp_path / "file")
+
+
+def test_data_and_owners_that_are_others_each_time_are_refused(own_entries, tmp_path):
+    """Two runs had other data, each without a word."""
+    drawn = np.zeros((10, 2), np.float32)
+
+    @ngo.dataset("own", train_samples=8, input_shape=(2,), classes=None)
+    def own(root):
+        drawn[:] = np.random.rand(10, 2)  # in the memory of what it returned before
+        return Arrays(drawn[:8], drawn[:8, :1], drawn[8:], drawn[8:, :1])
+
+    refused("dataset 'own': it has other values when it is read again", load, "own", tmp_path)
+    ngo.owners("own")(lambda root: np.random.randint(0, 1000, 8))
+    refused("dataset 'own': its owners are others when", sample_owners, "own", tmp_path)
+
+
+def test_empty_parts_are_refused(own_entries, tmp_path):
+    @ngo.dataset("own", train_samples=8, input_shape=(2,), classes=None)
+    def own(root):
+        return Arrays(np.ones((8, 2)), np.ones((8, 1)), np.ones((0, 2)), np.ones((0, 1)))
+
+    refused("dataset 'own': test_inputs are empty; expected", load, "own", tmp_path)

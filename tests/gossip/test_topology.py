@@ -14,7 +14,7 @@ from ngo.common.fields import above, whole
 from ngo.common.registries import COUPLINGS, DECLARED, METHODS, REGISTRIES, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.method import FAILURES
-from ngo.gossip.schedule import Mixing
+from ngo.gossip.schedule import Mixing, ScheduledMixing
 from ngo.gossip.step_parts import PARTS, going_with
 from ngo.gossip.topology import check_connected, topology
 from ngo.training.spec_checks import resolve
@@ -293,3 +293,17 @@ def test_the_parts_that_go_with_a_method_are_those_of_possible_runs(method):
         assert found_possible == set(names["topology"]) & DRAWN
     for name in FAILURES:
         assert possible(**asked, **{name: 0.1}, **undirected) == entry.bears_failures
+
+
+@cases(
+    "define, facts, told",
+    (lambda n: np.random.permutation(n).reshape(-1, 2), {}, "other edges when it is asked again"),
+    (lambda n: [(0, i) for i in range(1, n)], {"matching": True}, "says that it is a matching"),
+    (lambda n, t: [(0, 1 + t % (n - 1))], {"period": 2}, "other edges after its period of 2"),
+    (lambda n: [(0.5, 1)], {}, "does not return pairs of workers: 0.5 is not a whole number"),
+)
+def test_a_topology_that_is_another_than_it_says_is_refused(define, facts, told):
+    """A run that was resumed, or trained after another one, had other graphs."""
+    topology("own", connected=False, **facts)(define)
+    run = SimpleNamespace(topology="own", workers=16, weights="metropolis")
+    refused(f"topology: 'own'.* {told}", ScheduledMixing, run, 4, torch.Generator())

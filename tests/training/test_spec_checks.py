@@ -1,7 +1,9 @@
 """The values of a run: what has no meaning is left out, and what can't be is told in one line."""
 
+import random
 import sys
 
+import numpy as np
 import pytest
 from cases import cases, refused
 from running import finished, start
@@ -14,7 +16,7 @@ from ngo.gossip.method import method
 from ngo.gossip.step import local_rule
 from ngo.gossip.topology import topology
 from ngo.training.spec import FIELDS, RunSpec
-from ngo.training.spec_checks import resolve
+from ngo.training.spec_checks import draw, resolve
 from verdicts.registry import UserError
 
 VAE = {"dataset": "cifar10", "model": "cifar10_vae", "task": "vae"}
@@ -220,3 +222,34 @@ def test_traces_are_read_when_a_run_is_checked(tmp_path):
     for kind, name in (("speed", "speed"), ("links", "link"), ("churn", "churn")):
         with pytest.raises(UserError, match=f"{name}_file: .* the first line of .* must be time,"):
             digits_run(clock="asynchronous", **{kind: f"{name}_trace", f"{name}_file": str(path)})
+
+
+@cases(
+    "values, told",
+    (lambda share, run: {"gamma": random.random()}, "'own' gives other values when it is asked"),
+    (
+        lambda share, run: {"gamma": 0.5 - share},
+        "'own' has gamma -0.01.* after a share 0.51 of the",
+    ),
+    (lambda share, run: {"gamma": "big"}, "'own' has gamma 'big' after a share 0 of the steps"),
+    (lambda share, run: None, "'own' returned NoneType; it must be a mapping"),
+)
+def test_a_schedule_with_wrong_values_or_others_each_time_is_refused(values, told, own_entries):
+    ngo.schedule("own")(values)
+    refused(f"schedule: {told}", digits_run, method="gossip", schedule="own")
+    resolve({"method": "gossip", "dataset": "digits"})
+
+
+def test_a_learning_rate_that_is_drawn_or_negative_is_refused(own_entries):
+    for rate, told in ((lambda share, run: random.random(), "gives"), (lambda *_: -1.0, "has fac")):
+        ngo.lr_schedule("own")(rate)
+        refused(f"lr_schedule: 'own' {told}", digits_run, lr_schedule="own")
+
+
+def test_a_partition_that_is_drawn_from_elsewhere_is_refused(own_entries):
+    @ngo.partition("own")
+    def own(labels, n, *, generator):
+        return np.array_split(np.random.permutation(len(labels)), n)
+
+    told = "partition: 'own' gives other samples when it is asked again; draw from its argument"
+    refused(told, draw, digits_run(partition="own"), np.zeros(100, int))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ngo.common.files import reading
 from ngo.common.lazy import torch
 from ngo.common.memory import check_declared
-from ngo.common.registries import DATASETS
+from ngo.common.registries import DATASETS, brought
 from ngo.data.dataset import Arrays, Dataset, Source
 from ngo.data.download import prepare
 from verdicts.files import regular_file
@@ -27,7 +28,7 @@ def load(
     """
     source = DATASETS[name]
     options = {} if run is None else {field: getattr(run, field) for field in source.fields}
-    arrays = checked_arrays(name, source, source.read(prepare(name, root), **options), root)
+    arrays = _read(name, source, root, options)
     tensors = (torch.from_numpy(array).to(device) for array in vars(arrays).values())
     mean = std = None
     if arrays.train_inputs.dtype == np.uint8:
@@ -36,6 +37,29 @@ def load(
             for moment in pixel_moments(arrays.train_inputs)
         )
     return Dataset(name, source.classes, *tensors, mean, std)
+
+
+#: The most bytes of a user's data set that is read a second time.
+READ_TWICE = 2**28
+
+
+def _read(name: str, source: Source, root: Path, options: dict[str, object]) -> Arrays:
+    """The arrays; a UserError if a user's function returns others when it is called again."""
+
+    def read() -> Arrays:
+        return checked_arrays(name, source, source.read(prepare(name, root), **options), root)
+
+    def digest(arrays: Arrays) -> list[bytes]:
+        return [sha256(array).digest() for array in vars(arrays).values()]
+
+    arrays = read()
+    size = sum(array.nbytes for array in vars(arrays).values())
+    if brought(DATASETS, name) and size <= READ_TWICE:
+        first = digest(arrays)
+        if digest(arrays := read()) != first:
+            wanted = "the same; draw from np.random.default_rng(0), for example"
+            raise _wrong(name, "it has other values when it is read again", wanted)
+    return arrays
 
 
 def train_labels(name: str, root: Path) -> np.ndarray:
@@ -56,6 +80,8 @@ def checked_arrays(name: str, source: Source, arrays: Arrays, root: Path) -> Arr
     cast = Arrays(**{key: _cast(name, key, array) for key, array in vars(arrays).items()})
     for part in ("train", "test"):
         inputs, targets = getattr(cast, f"{part}_inputs"), getattr(cast, f"{part}_targets")
+        if not inputs.size:
+            raise _wrong(name, f"{part}_inputs are empty", "one sample or more")
         if not inputs.ndim or not targets.ndim:
             raise _wrong(name, f"{part}_inputs or {part}_targets is a single number", "arrays")
         if inputs.shape[1:] != tuple(source.input_shape):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ngo.common.fields import Entry, Options, above, choice, number, registers
 from ngo.common.lazy import Run, torch
-from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES
+from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES, brought
 from ngo.gossip.card_graphs import CardGraphs
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL, GENERATOR
@@ -107,6 +107,26 @@ class Mixing:
         if GENERATOR not in self._topology.arguments:  # a mistake in it stops the run at its start
             self.at(0)
 
+    def check_again(self) -> None:
+        """Raise a UserError for a topology that has another graph when it is asked again, or after
+        its period, or one that is not a matching, as it says.
+        """
+        topology, asked = self._topology, list[Any]()
+        for t in (0, 0, *([self._period] if topology.varies and self._period else [])):
+            values = {**self._values, GENERATOR: torch.Generator().manual_seed(0)}
+            W = topology.matrix(self._n, **values, t=t)
+            asked.append([W.senders.tolist(), W.receivers.tolist(), W.weights.tolist()])
+        facts = {name: value for name, value in self._values.items() if name in topology.fields}
+        wrong = None
+        if asked[0] != asked[1]:
+            wrong = "has other edges when it is asked again; draw them by its argument generator"
+        elif asked[0] != asked[-1]:
+            wrong = f"has other edges after its period of {self._period} exchanges"
+        elif topology.matching(self._n, **facts) and len({*asked[0][1]}) < len(asked[0][1]):
+            wrong = "says that it is a matching, and a worker has several neighbours"
+        if wrong:
+            raise UserError(f"topology: {topology.name!r} {wrong}.")
+
     def at(self, t: int) -> MixingMatrix:
         """The matrix of exchange ``t``, counted from 0.
 
@@ -134,9 +154,12 @@ class ScheduledMixing:
         On a ``card``, the device, the random graphs of up to ``DRAWN_IN_FULL`` workers are drawn.
         """
         self._run, self._steps = run, steps
-        self._mixings: dict[str, Mixing | CardGraphs] = {
+        self._mixings: dict[str, Any] = {
             name: Mixing(name, run.workers, run, generator) for name in topologies(run)
         }
+        for name, mixing in self._mixings.items():
+            if brought(TOPOLOGIES, name):
+                mixing.check_again()
         self.directed = any(TOPOLOGIES[name].directed for name in self._mixings)
         if card is not None and "random" in self._mixings and run.workers <= DRAWN_IN_FULL:
             self._mixings["random"] = CardGraphs(run, card)

@@ -187,6 +187,12 @@ def topology(
     return register
 
 
+def _whole(i: Any) -> int:
+    if (k := int(i)) != float(i):
+        raise ValueError(f"{i!r} is not a whole number")
+    return k
+
+
 def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarray:
     """The ``simple`` edges; a UserError for what is no pair of workers from 0 to n − 1."""
     try:
@@ -194,7 +200,7 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
             pairs = np.asarray(edges).reshape(len(edges), 2)
             pairs = pairs.astype(np.int64, casting="same_kind", copy=False)
         else:
-            pairs = np.array([(int(i), int(j)) for i, j in edges], np.int64).reshape(-1, 2)
+            pairs = np.array([(_whole(i), _whole(j)) for i, j in edges], np.int64).reshape(-1, 2)
     except (TypeError, ValueError, OverflowError) as error:
         fault = f"does not return pairs of workers: {in_a_line(error)}"
         raise UserError(f"topology: {name!r} {fault}.") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
@@ -17,21 +18,23 @@ from ngo.common.registries import (
     DATASETS,
     DECLARED,
     LOCAL_RULES,
+    LR_SCHEDULES,
     METHODS,
     MODELS,
     PARTITIONS,
     SCHEDULES,
     TOPOLOGIES,
+    brought,
 )
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Source
-from ngo.data.partition import OWNERS, Parts, by_owner, checked_parts
+from ngo.data.partition import OWNERS, Parts, by_owner, checked_parts, parts_digest
 from ngo.gossip.method import ARRIVALS, FAILURES, GRAPHS, NUMBERS, Method
 from ngo.gossip.schedule import CHANGEABLE, topologies
 from ngo.gossip.topology import check_connected
 from ngo.models.model import Model
 from ngo.training.clocks import PARTS
-from ngo.training.spec import FIELDS, FINAL, NEUTRAL, NONLINEAR, RunSpec
+from ngo.training.spec import FIELDS, FINAL, NEUTRAL, NONLINEAR, RunSpec, own_entries
 from verdicts.registry import Registry, UserError, check, unknown
 
 
@@ -84,6 +87,30 @@ def _mistakes_of_participants(spec: RunSpec, entry: Method) -> Iterator[object]:
         )
 
 
+def _check_schedules(spec: RunSpec) -> None:
+    """Raise a UserError if a schedule of the user's has a wrong value, or another one each time."""
+    registries: dict[str, Any] = {"schedule": SCHEDULES, "lr_schedule": LR_SCHEDULES}
+    for key in registries.keys() & own_entries(spec).keys():
+        what, entry = f"{key}: {getattr(spec, key)!r}", registries[key][getattr(spec, key)]
+        values = entry.values if key == "schedule" else entry.of
+        for share in (k / 100 for k in range(100)):
+            with blamed(f"{key} {getattr(spec, key)!r}", values):
+                found, again = (values(share, spec) for _ in range(2))
+            if key == "lr_schedule":
+                found, again = {"factor": found}, {"factor": again}
+            if not isinstance(found, Mapping):
+                raise UserError(f"{what} returned {type(found).__name__}; it must be a mapping.")
+            for name, value in found.items():
+                at_zero = name == "gamma"  # which is no exchange
+                right = isinstance(value, int | float) and 0 <= value < math.inf
+                if name != "topology" and not (right and (value > 0 or at_zero)):
+                    told = f"{name} {value!r} after a share {share:g} of the steps"
+                    wanted = "0 or more" if at_zero else "above 0"
+                    raise UserError(f"{what} has {told}; it must be a number, {wanted}.")
+            if again != found:
+                raise UserError(f"{what} gives other values when it is asked again.")
+
+
 def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Iterator[object]:
     """The message of each mistake in values that have to go together, or a false value."""
     method, data = f"method {spec.method!r}", f"dataset {spec.dataset!r}"
@@ -127,6 +154,7 @@ def _mistakes(spec: RunSpec, source: Source, model: Model, entry: Method) -> Ite
         )
     schedule = SCHEDULES[spec.schedule or NEUTRAL["schedule"]]
     schedule.check(spec)
+    _check_schedules(spec)
     for name, field in product(schedule.fields, CHANGEABLE):
         changed = name.endswith(f"_{field}") and getattr(spec, name) is not None
         yield (changed and field not in entry.fields) and (
@@ -244,11 +272,20 @@ def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
     Held-out samples have no owner.
     """
     rule = PARTITIONS[spec.partition]
-    generator = numpy_stream(spec.seed, "partition")
     kept = np.setdiff1d(np.arange(len(labels)), held_out(spec, len(labels)))
     with blamed(f"partition {spec.partition!r}", rule.assign):
-        parts = rule.assign(labels[kept], spec.workers, **rule.arguments(spec), generator=generator)
-        parts = checked_parts(f"partition: {spec.partition!r}", parts, spec.workers, len(kept))
+        what = f"partition: {spec.partition!r}"
+
+        def drawn() -> Parts:
+            generator = numpy_stream(spec.seed, "partition")
+            of = rule.arguments(spec)
+            parts = rule.assign(labels[kept], spec.workers, **of, generator=generator)
+            return checked_parts(what, parts, spec.workers, len(kept))
+
+        parts = drawn()
+        if brought(PARTITIONS, spec.partition) and parts_digest(drawn()) != parts_digest(parts):
+            told = "gives other samples when it is asked again"
+            raise UserError(f"{what} {told}; draw from its argument generator.")
     return [kept[part] for part in parts]
 
 
