@@ -227,3 +227,16 @@ def test_a_plugins_model_that_draws_by_numpy_is_refused(registered, digits):
     spec = short_run(model="by_numpy")
     with line("model 'by_numpy': it draws from a global random stream of Python, NumPy or "):
         load_problem(spec, None, "cpu", data=digits)
+
+
+def test_a_plugins_model_whose_layers_are_drawn_by_numpy_is_refused(own_entries, digits):
+    """Each run had other initial parameters."""
+
+    @ngo.model("by_hand", input_shape=(1, 28, 28), task="classification")
+    def by_hand(generator):
+        layer = nn.Linear(784, 10)
+        layer.bias.data.fill_(np.random.rand())
+        return nn.Sequential(nn.Flatten(), layer)
+
+    with line("model 'by_hand': it draws from a global random stream of Python, NumPy or "):
+        load_problem(short_run(model="by_hand"), None, "cpu", data=digits)

@@ -3,6 +3,7 @@
 import random
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -362,3 +363,39 @@ def test_numbers_of_samples_that_depend_on_others_are_told():
 def test_means_zeros_and_random_losses_are_taken_without_a_word(loss, size):
     with warnings.catch_warnings(action="error"):
         quick(nn.Linear(3, 1), (INPUTS, COLUMN), loss=loss, batch_size=size, epochs=0.1)
+
+
+def test_a_layer_that_all_workers_have_in_common_is_refused(digits):
+    """They trained one module, in an order that threads decided."""
+    layer, whole = nn.Linear(784, 10), nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+    for build in (flat(layer), lambda generator: whole):
+        with line("its tensor '1.weight' is the same in each module that it builds; each worker"):
+            digits_problem(digits, build=build)
+
+
+def counted(function):
+    """A function whose value depends on how often it was called."""
+    calls = []
+
+    def changed(outputs, targets):
+        calls.append(0)
+        return function(outputs, targets) * len(calls)
+
+    return changed
+
+
+LOSSES = partial(F.cross_entropy, reduction="none")
+
+
+@cases(
+    "part, function, told",
+    ("loss", counted(LOSSES), "it gives other values when it is called again"),
+    ("score", counted(lambda x, y: x.argmax(1) == y), "it gives other values when it is called"),
+    ("score", lambda x, y: torch.rand(len(y)), "it gives other values when it is called again"),
+    ("batch", lambda data, x, y: (data.normalised(x) + torch.rand(()), y), "it gives other values"),
+    ("batch", lambda data, x, y: (data.normalised(x.add_(1)), y), "or changes the data"),
+)
+def test_parts_of_a_task_that_are_others_each_time_are_refused(part, function, told, digits):
+    """An interrupted run, or the second of a job, had other numbers."""
+    with line(f"task 'classification', {part}: ", told):
+        digits_problem(digits, **{part: function})

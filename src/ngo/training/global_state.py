@@ -92,14 +92,15 @@ def stream_states() -> dict[str, object]:
     }
 
 
-def unequal(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two states of the streams differ."""
-    pairs = zip(_flat(one), _flat(other), strict=True)
-    return not all(torch.equal(x, y) if isinstance(x, torch.Tensor) else x == y for x, y in pairs)
+def comparable(states: dict[str, Any]) -> dict[str, Any]:
+    """The same states, to be compared."""
+    return {name: _compared(state) for name, state in states.items()}
 
 
-def _flat(states: dict[str, Any]) -> list[Any]:
-    return [states["python"], *states["numpy"], states["torch"], *states["gpus"]]
+def _compared(state: Any) -> Any:
+    if isinstance(state, torch.Tensor):
+        return state.cpu().numpy().tobytes()
+    return [*map(_compared, state)] if isinstance(state, list) else state
 
 
 def set_stream_states(states: dict[str, Any]) -> None:

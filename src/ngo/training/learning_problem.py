@@ -32,7 +32,7 @@ from ngo.models.model import Model
 from ngo.models.task import Batch, Task, correct, cross_entropy, over_tensors, squared_error
 from ngo.native.threads import one_intra_op_thread
 from ngo.training.evaluation import evaluated_workers
-from ngo.training.global_state import restored_streams, seed_streams, stream_states
+from ngo.training.global_state import comparable, restored_streams, seed_streams, stream_states
 from ngo.training.partition_file import parts_by_owner
 from ngo.training.spec import RunSpec
 from ngo.training.spec_checks import check_share, draw, held_out, smallest_share
@@ -228,6 +228,15 @@ def check_module(key: str, made: object) -> nn.Module:
     return made
 
 
+def _check_apart(key: str, one: nn.Module, other: nn.Module) -> None:
+    """Raise a UserError if two modules, of two workers, have a trained parameter in common."""
+    trained, others = named_tensors(one)[0], named_tensors(other)[0]
+    first = set(map(id, trained.values()))
+    if shared := [name for name, tensor in others.items() if id(tensor) in first]:
+        told = "is the same in each module that it builds; each worker needs its own"
+        raise UserError(f"{key}: its tensor {shared[0]!r} {told}: copy.deepcopy(…), for example.")
+
+
 def has_logits(outputs: Any, classes: int | None) -> bool:
     """Whether a module's outputs are logits ``[b, k]`` of at least as many classes, if any."""
     is_matrix = isinstance(outputs, Tensor) and outputs.dim() == 2
@@ -318,15 +327,15 @@ def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
     return torch.equal(*(values.nan_to_num() for values in found))
 
 
-def _streams(population: Population) -> dict[str, list[Any]]:
+def _streams_of_others() -> list[Any]:
+    """The states of the global random streams of Python and NumPy, to be compared."""
+    return [comparable(stream_states())[name] for name in ("python", "numpy")]
+
+
+def _streams(population: Population) -> dict[str, Any]:
     """The states of the global random streams, and of the workers' own, to be compared."""
     own = [population.noise, *(generator.get_state() for generator in population.generators)]
-    states: dict[str, Any] = {**stream_states(), "own": own}
-    states["torch"] = [states["torch"]]
-    return {
-        name: [x.cpu().numpy().tobytes() if isinstance(x, Tensor) else x for x in each]
-        for name, each in states.items()
-    }
+    return comparable({**stream_states(), "own": own})
 
 
 def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tuple[Problem, bool]:
@@ -364,11 +373,20 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
     outputs: Any = None
     with restored_streams():
         seed_streams(0)  # a module that draws only sometimes is tried alike in each process
-        samples = data.train_inputs[:size].clone(), data.train_targets[:size].clone()
+        few = data.train_inputs[:size], data.train_targets[:size]
+        samples, same = ((few[0].clone(), few[1].clone()) for _ in range(2))
+        unchanged = samples[0].clone(), samples[1].clone()
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
+            other = task.batch(data, *same)
+        if not (_same((inputs, targets), other) and _same(samples, unchanged)):
+            told = "it gives other values when it is asked again, or changes the data"
+            raise UserError(f"{task_key}batch: {told}; they must depend on the samples alone.")
         with refused(f"{module_key}: it can't be built"):
-            check_module(module_key, problem.model.build(torch.Generator(inputs.device)))
+            built = _streams_of_others()
+            apart = [problem.model.build(torch.Generator(inputs.device)) for _ in range(2)]
+            check_module(module_key, apart[0])
+            initialized = built != _streams_of_others()
             made: Any = {"device": inputs.device, "backend": "loop", "threads": 2}
             population = Population(problem.model, 2, 0, task=replace(task, score=None), **made)
         module, _ = population.modules
@@ -396,6 +414,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         now = _streams(population)
         torchs = "gpus" if device.type == "cuda" else "torch"
         others = any(now[name] != before[name] for name in now if name not in (torchs, "own"))
+        others = others or (by_name and initialized)  # by fit, these are seeded
         if problem.model.functions is not None and (again or now[torchs] != before[torchs]):
             return None
         for (key, name, tensor), copy in zip(given, kept, strict=True):
@@ -411,6 +430,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
             if tries and not _alike(population, inputs, targets):
                 return None
+        _check_apart(module_key, *apart)
         last, _ = task.batch(data, data.train_inputs[-size:], data.train_targets[-size:])
         with refused(f"{module_key}: it failed on inputs of {kind(last)}"):
             _check_kept(module_key, population, last)
@@ -428,6 +448,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
             # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
             each = not at_once and bool(task_key or name != "loss")
             checked = partial(_numbers, key, function, each)
+            _check_again(key, checked, module, batch)
             _check_mean(key, checked, module, batch)
             if name != "loss":  # which may not tell outputs of one sign apart
                 mean = cache(lambda: module(batch[0]).mean(0))
@@ -479,6 +500,31 @@ def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor
         f"{key}: it returned {shape(values)} for {b} samples, {of}; it must be a float tensor: "
         f"{allowed}."
     )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two nested tuples have equal tensors."""
+    flat: tuple[list[Tensor], list[Tensor]] = ([], [])
+    for tensors_of, value in zip(flat, (one, other), strict=True):
+        over_tensors(tensors_of.append, value)
+    pairs = zip(*flat, strict=True)
+    return all(torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in pairs)
+
+
+@torch.no_grad()
+def _check_again(key: str, function: Loss, module: Callable[..., Any], batch: Batch) -> None:
+    """Raise a UserError for a loss or a score that is another when it is called again; a loss may
+    draw from torch's stream.
+    """
+    outputs, found = in_float32(module(batch[0].clone())), []
+    for _ in range(2):
+        if key.endswith("loss"):
+            seed_streams(0)
+        with suppress(Exception):  # an AUC, say, of samples of one class
+            found.append(function(over_tensors(torch.clone, outputs), batch[1].clone()))
+    if len(found) == 2 and not _same(*found):
+        told = "it gives other values when it is called again; they must depend on outputs and"
+        raise UserError(f"{key}: {told} targets alone.")
 
 
 @torch.no_grad()

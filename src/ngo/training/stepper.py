@@ -36,7 +36,7 @@ from ngo.native.card_streams import CardStreams
 from ngo.native.elementwise import HalfStep
 from ngo.training.batches import Batches, BatchStream
 from ngo.training.checkpoint import State
-from ngo.training.global_state import restored_streams, seed_streams, stream_states, unequal
+from ngo.training.global_state import comparable, restored_streams, seed_streams, stream_states
 from ngo.training.learning_problem import Problem, check_memory
 from ngo.training.spec import FIELDS, RunSpec, own_entries
 from verdicts.registry import UserError
@@ -307,9 +307,9 @@ class Stepper:
             return
         with restored_streams():
             seed_streams(stream_seed(self._spec.seed, part))
-            before = stream_states()
+            before = comparable(stream_states())
             yield
-            if rows not in (None, self._spec.stepping) and unequal(before, stream_states()):
+            if rows not in (None, self._spec.stepping) and before != comparable(stream_states()):
                 told = "it draws from a global random stream, which processes and steps of single"
                 how = "torch_stream(step.run.seed, 'name', step.t)"
                 raise UserError(f"{self._own}: {told} workers don't share; use {how}.")
