@@ -1,8 +1,10 @@
 """Plugins: when a file is imported, and under which name; versions of what is installed."""
 
 import hashlib
+import random
 import sys
 
+import numpy as np
 import pytest
 
 from ngo.common import plugins, versions
@@ -26,6 +28,22 @@ def test_a_file_is_imported_once_under_a_name_that_shadows_no_library(tmp_path, 
     assert first.module == "ngo_plugin_json"
     assert plugins.loaded() == (first,)
     assert first.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.usefixtures("no_plugins")
+def test_what_a_file_draws_as_it_is_imported_is_the_same_in_each_process(tmp_path):
+    """Weights that NumPy drew there were others in each run; streams go on as if nothing was."""
+    drawn = []
+    for name in ("one", "other"):
+        path = tmp_path / f"{name}.py"
+        path.write_text("import random, numpy\nX = random.random(), numpy.random.rand()\n")
+        before = random.getstate(), np.random.get_state()[1].tolist()
+        (plugin,) = plugins.load([path])
+        assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+        random.random()
+        np.random.rand(1000)
+        drawn.append(sys.modules[plugin.module].X)
+    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.usefixtures("no_plugins")

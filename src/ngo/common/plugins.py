@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import random
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from ngo.common.lazy import np
 from verdicts.registry import UserError, in_a_line, shown
 
 # A plugin's module has its file's name behind this prefix, so that no library is shadowed.
@@ -82,7 +84,7 @@ def _import(name: str, path: Path, key: str) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with chdir("."):
+        with chdir("."), _seeded():
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
@@ -92,6 +94,19 @@ def _import(name: str, path: Path, key: str) -> None:
         where = f", line {lines[-1]}" if lines else ""
         why = f"{type(error).__name__}{where}: {in_a_line(error)}"
         raise UserError(f"{key}: {str(path)!r} can't be imported: {why}") from error
+
+
+@contextmanager
+def _seeded() -> Iterator[None]:
+    """Within it, NumPy's and Python's streams are the same in each process, as torch's is."""
+    states = random.getstate(), np.random.get_state()
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])
 
 
 def _lines_in(file: str, error: BaseException) -> list[int]:
