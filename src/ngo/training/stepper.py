@@ -302,14 +302,15 @@ class Stepper:
 
         A UserError for a draw in an update of ``rows``, where these are not those of all workers.
         """
-        if not self._own:
+        if not self._own or (part.startswith("graph") and "topology: " not in self._own):
             yield
             return
+        shared = rows in (None, self._spec.stepping)
         with restored_streams():
             seed_streams(stream_seed(self._spec.seed, part))
-            before = comparable(stream_states())
+            before = None if shared else comparable(stream_states())
             yield
-            if rows not in (None, self._spec.stepping) and before != comparable(stream_states()):
+            if before is not None and before != comparable(stream_states()):
                 told = "it draws from a global random stream, which processes and steps of single"
                 how = "torch_stream(step.run.seed, 'name', step.t)"
                 raise UserError(f"{self._own}: {told} workers don't share; use {how}.")
