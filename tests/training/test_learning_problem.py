@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 
@@ -398,4 +399,4 @@ LOSSES = partial(F.cross_entropy, reduction="none")
 def test_parts_of_a_task_that_are_others_each_time_are_refused(part, function, told, digits):
     """An interrupted run, or the second of a job, had other numbers."""
     with line(f"task 'classification', {part}: ", told):
-        digits_problem(digits, **{part: function})
+        digits_problem(deepcopy(digits), **{part: function})
