@@ -395,6 +395,11 @@ LOSSES = partial(F.cross_entropy, reduction="none")
     ("score", lambda x, y: torch.rand(len(y)), "it gives other values when it is called again"),
     ("batch", lambda data, x, y: (data.normalised(x) + torch.rand(()), y), "it gives other values"),
     ("batch", lambda data, x, y: (data.normalised(x.add_(1)), y), "or changes the data"),
+    (
+        "batch",
+        lambda data, x, y: (data.train_inputs.add_(1)[:0].sum() + x, y),
+        "or changes the data",
+    ),
 )
 def test_parts_of_a_task_that_are_others_each_time_are_refused(part, function, told, digits):
     """An interrupted run, or the second of a job, had other numbers."""

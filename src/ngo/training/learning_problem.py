@@ -374,11 +374,10 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
     with restored_streams():
         seed_streams(0)  # a module that draws only sometimes is tried alike in each process
         few = data.train_inputs[:size], data.train_targets[:size]
-        samples, same = ((few[0].clone(), few[1].clone()) for _ in range(2))
-        unchanged = samples[0].clone(), samples[1].clone()
+        samples, unchanged = ((few[0].clone(), few[1].clone()) for _ in range(2))
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
-            other = task.batch(data, *same)
+            other = task.batch(data, few[0].clone(), few[1].clone())
         if not (_same((inputs, targets), other) and _same(samples, unchanged)):
             told = "it gives other values when it is asked again, or changes the data"
             raise UserError(f"{task_key}batch: {told}; they must depend on the samples alone.")
