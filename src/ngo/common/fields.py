@@ -256,6 +256,11 @@ def unknown_field(key: str, name: object, known: Collection[str]) -> UserError:
     return UserError(f"{key}: {shown(name)} is unknown.{hint} `ngo fields` lists all.")
 
 
+def brought(registry: Registry[Any], name: str) -> bool:
+    """Whether an entry is the user's, not the package's."""
+    return not registry.definitions.get(name, "ngo.").startswith("ngo.")
+
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: The names of fields of a run.

@@ -57,8 +57,3 @@ DECLARED: Registry[fields.Field] = Registry(
 
 # Entries that change nothing, of runs and configs that lack the field.
 METROPOLIS, HONEST, SAME = "metropolis", "none", "same"
-
-
-def brought(registry: Registry[Any], name: str) -> bool:
-    """Whether an entry is the user's, not the package's."""
-    return not registry.definitions.get(name, "ngo.").startswith("ngo.")

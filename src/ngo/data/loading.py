@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ngo.common.fields import brought
 from ngo.common.files import reading
 from ngo.common.lazy import torch
 from ngo.common.memory import check_declared
-from ngo.common.registries import DATASETS, brought
+from ngo.common.registries import DATASETS
 from ngo.data.dataset import Arrays, Dataset, Source
 from ngo.data.download import prepare
 from verdicts.files import regular_file

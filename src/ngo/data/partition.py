@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import Options, at_least, registers, whole
-from ngo.common.registries import DATASETS, OBJECTIVES, PARTITIONS, SHORT_SHARES, brought
+from ngo.common.fields import Options, at_least, brought, registers, whole
+from ngo.common.registries import DATASETS, OBJECTIVES, PARTITIONS, SHORT_SHARES
 from ngo.data.download import prepare
 from verdicts.registry import Registry, UserError, check
 

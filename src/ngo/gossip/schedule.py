@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ngo.common.fields import Entry, Options, above, choice, number, registers
+from ngo.common.fields import Entry, Options, above, brought, choice, number, registers
 from ngo.common.lazy import Run, torch
-from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES, brought
+from ngo.common.registries import DECLARED, LR_SCHEDULES, METROPOLIS, SCHEDULES, TOPOLOGIES
 from ngo.gossip.card_graphs import CardGraphs
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL, GENERATOR

@@ -393,8 +393,9 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         loss, device = f"{task_key}loss", inputs.device
         before, after = _streams(population), dict[str, Any]()
         tries = problem.model.draws and problem.model.functions is not None
-        tried = Functions(torch.Generator(device), problem.model.functions, tries=True)
-        within: Any = tried if tries else nullcontext()
+        within: Any = nullcontext()
+        if tries:
+            within = Functions(torch.Generator(device), problem.model.functions, tries=True)
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):

@@ -16,6 +16,7 @@ from ngo.common.fields import (
     above,
     at_least,
     below,
+    brought,
     choice,
     fields_of,
     number,
@@ -273,10 +274,9 @@ def own_entries(spec: RunSpec) -> dict[str, tuple[str, str]]:
     own = {}
     for name, field in FIELDS.items():
         choice, registry = getattr(spec, name), field.names
-        if registry is not None and choice in registry.definitions:
+        if registry is not None and brought(registry, choice):
             module, _, function = registry.definitions[choice].partition(":")
-            if module.partition(".")[0] != "ngo":
-                own[name] = module, function
+            own[name] = module, function
     return own
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import checked, fields_of, unknown_field
+from ngo.common.fields import brought, checked, fields_of, unknown_field
 from ngo.common.plugins import blamed
 from ngo.common.registries import (
     COUPLINGS,
@@ -24,7 +24,6 @@ from ngo.common.registries import (
     PARTITIONS,
     SCHEDULES,
     TOPOLOGIES,
-    brought,
 )
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Source
