@@ -61,6 +61,13 @@ def with_derivative(x):
 SCRIPTED = torch.jit.script(with_noise)
 
 
+class Derived(nn.Linear):
+    """It draws nothing."""
+
+    def forward(self, x):
+        return sum(torch.func.jvp(super().forward, (x,), (torch.ones_like(x),)))
+
+
 class Attention(nn.MultiheadAttention):
     def forward(self, x):
         return super().forward(x, x, x)[0]
@@ -82,6 +89,7 @@ DRAWING = {
     "not all at first": lambda: Noisy(one_of_four),
     "a fork of the stream": lambda: Noisy(with_fork),
     "forward derivatives": lambda: Noisy(with_derivative),
+    "forward derivatives alone": lambda: Derived(3, 4),
     "in evaluation": Dropping,
     "checkpoints": Checkpointed,
     "reentrant checkpoints": partial(Checkpointed, True),

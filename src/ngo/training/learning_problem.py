@@ -311,15 +311,14 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
 
 def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
     """Whether the first worker's gradient and evaluation are as in one thread, where its module may
-    also read, set and fork the stream that it draws from. Fails if it takes forward derivatives,
-    whose levels are all threads'.
+    also read, set and fork the stream that it draws from.
     """
     found, module = [], population.modules[0]
     for threads in (1, 2):
         population.threads = threads
         seed_streams(0)
         population.generators[0].manual_seed(0)
-        with restored(population), dual_level() if threads > 1 else nullcontext():
+        with restored(population):
             module.train()
             loss = backward(population, 0, inputs.clone(), targets.clone())
             ((each, _),) = population.module_sums([module.eval()], [inputs], [targets])
@@ -427,6 +426,12 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
                 how = f"in place, such as self.{name.rpartition('.')[2]}.data.copy_(…)"
                 wrong = f"its tensor {name!r} is replaced in a forward pass; change it {how}."
                 raise UserError(f"{module_key}: {wrong}")
+        if problem.model.brought and problem.model.functions is not None:
+            try:
+                with torch.no_grad(), dual_level():
+                    module(inputs.clone())
+            except RuntimeError:  # it takes forward derivatives, whose levels are all threads'
+                return None
         with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
             if tries and not _alike(population, inputs, targets):
                 return None
