@@ -441,29 +441,40 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
             _check_kept(module_key, population, last)
         if task.score is correct and not has_logits(outputs, data.classes):
             task = replace(task, score=None)
-        rows = torch.linspace(0, len(data.train_inputs) - 1, max(size, 8), dtype=torch.float64)
-        rows = rows.long().unique().to(inputs.device)
-        batch = task.batch(data, data.train_inputs[rows], data.train_targets[rows])
-        whole = _fits(problem, outputs, targets)
-        named = {f"{name} score": function for name, function in task.scores.items()}
-        for name, function in {"loss": task.loss, "score": task.score, **named}.items():
-            if function is None or getattr(function, "__module__", "") == Task.__module__:
-                continue  # the package's own
-            key, at_once = task_key + name, whole and not (task_key and name == "loss")
-            # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
-            each = not at_once and bool(task_key or name != "loss")
-            checked = partial(_numbers, key, function, each)
-            _check_again(key, checked, module, batch)
-            _check_mean(key, checked, module, batch)
-            if name != "loss":  # which may not tell outputs of one sign apart
-                mean = cache(lambda: module(batch[0]).mean(0))
-                _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
-            changed: dict[str, Any] = {name: checked}
-            if name in named:
-                changed = {"scores": {**task.scores, name.removesuffix(" score"): checked}}
-            task = replace(task, at_once=at_once or task.at_once, **changed)
+        task = _compared(problem, task, module, outputs, targets, task_key)
     model = replace(problem.model, draws_in_evaluation=now["own"] != after["own"])
     return replace(problem, task=task, model=model), others
+
+
+def _compared(
+    problem: Problem, task: Task, module: nn.Module, outputs: Any, targets: Tensor, task_key: str
+) -> Task:
+    """The task, whose own loss and scores are compared on some samples and on parts of these.
+
+    ``outputs`` and ``targets`` are those of a batch.
+    """
+    data, whole = problem.data, _fits(problem, outputs, targets)
+    rows = torch.linspace(0, len(data.train_inputs) - 1, max(len(targets), 8), dtype=torch.float64)
+    rows = rows.long().unique().to(problem.device)
+    batch = task.batch(data, data.train_inputs[rows], data.train_targets[rows])
+    named = {f"{name} score": function for name, function in task.scores.items()}
+    for name, function in {"loss": task.loss, "score": task.score, **named}.items():
+        if function is None or getattr(function, "__module__", "") == Task.__module__:
+            continue  # the package's own
+        key, at_once = task_key + name, whole and not (task_key and name == "loss")
+        # A task's loss is by sample. On chunks, fit's loss may be a mean, and no score.
+        each = not at_once and bool(task_key or name != "loss")
+        checked = partial(_numbers, key, function, each)
+        _check_again(key, checked, module, batch)
+        _check_mean(key, checked, module, batch)
+        if name != "loss":  # which may not tell outputs of one sign apart
+            mean = cache(lambda: module(batch[0]).mean(0))
+            _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
+        changed: dict[str, Any] = {name: checked}
+        if name in named:
+            changed = {"scores": {**task.scores, name.removesuffix(" score"): checked}}
+        task = replace(task, at_once=at_once or task.at_once, **changed)
+    return task
 
 
 #: The most bytes of outputs and targets that a user's loss or score gets at once.
@@ -581,7 +592,7 @@ def _check_mean(key: str, function: Loss, module: Callable[..., Any], batch: Bat
         f"targets, shapes that broadcast?); steps take it as it is, and evaluations report it for "
         f"all samples, or its mean over chunks where outputs take over {in_words(AT_ONCE)}."
     )
-    warnings.warn(told, RuntimeWarning, stacklevel=5)
+    warnings.warn(told, RuntimeWarning, stacklevel=8)
 
 
 def check_finite(data: Dataset, task: Task, key: str = "") -> None:
