@@ -46,9 +46,10 @@ READ_TWICE = 2**28
 
 def _read(name: str, source: Source, root: Path, options: dict[str, object]) -> Arrays:
     """The arrays; a UserError if a user's function returns others when it is called again."""
+    folder = prepare(name, root)
 
     def read() -> Arrays:
-        return checked_arrays(name, source, source.read(prepare(name, root), **options), root)
+        return checked_arrays(name, source, source.read(folder, **options), root)
 
     def digest(arrays: Arrays) -> list[bytes]:
         return [sha256(array).digest() for array in vars(arrays).values()]

@@ -168,12 +168,13 @@ def sample_owners(dataset: str, root: Path) -> np.ndarray:
     Owners are numbered from 0 in the order of their names. (Labels are ``[m]``, so that they are
     not mistaken for owners.) A UserError unless each training sample has an owner.
     """
-    read = OWNERS[dataset]
-    owners = np.asarray(read(prepare(dataset, root)))
-    again = read(prepare(dataset, root)) if brought(OWNERS, dataset) else owners
-    if not np.array_equal(owners.astype(str), np.asarray(again).astype(str)):
-        told = "its owners are others when they are read again; they must be the same"
-        raise UserError(f"dataset {dataset!r}: {told}.")
+    folder, read = prepare(dataset, root), OWNERS[dataset]
+    owners = np.asarray(read(folder))
+    if brought(OWNERS, dataset):
+        again = np.asarray(read(folder))
+        if not np.array_equal(owners.astype(str), again.astype(str)):
+            told = "its owners are others when they are read again; they must be the same"
+            raise UserError(f"dataset {dataset!r}: {told}.")
     m = DATASETS[dataset].train_samples
     right, key = owners.shape == (m,), f"dataset {dataset!r}: the shape of its owners"
     check(right, key, owners.shape, f"it must be ({m},), one for each training sample")

@@ -154,12 +154,11 @@ class ScheduledMixing:
         On a ``card``, the device, the random graphs of up to ``DRAWN_IN_FULL`` workers are drawn.
         """
         self._run, self._steps = run, steps
-        self._mixings: dict[str, Any] = {
-            name: Mixing(name, run.workers, run, generator) for name in topologies(run)
-        }
-        for name, mixing in self._mixings.items():
+        mixings = {name: Mixing(name, run.workers, run, generator) for name in topologies(run)}
+        for name, mixing in mixings.items():
             if brought(TOPOLOGIES, name):
                 mixing.check_again()
+        self._mixings: dict[str, Mixing | CardGraphs] = {**mixings}
         self.directed = any(TOPOLOGIES[name].directed for name in self._mixings)
         if card is not None and "random" in self._mixings and run.workers <= DRAWN_IN_FULL:
             self._mixings["random"] = CardGraphs(run, card)

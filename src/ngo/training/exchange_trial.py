@@ -20,7 +20,7 @@ from ngo.gossip.exchange import Network
 from ngo.gossip.step import Step
 from ngo.training.global_state import restored_streams
 from ngo.training.spec import RunSpec
-from ngo.training.stepper import Stepper, own_parts
+from ngo.training.stepper import Stepper, named, own_parts
 from verdicts.registry import UserError
 
 #: The most steps that are tried, and the most numbers of a matrix: larger ones are not tried.
@@ -216,9 +216,9 @@ def try_exchanges(spec: RunSpec, stepper: Stepper) -> None:
         )
     if wrong:
         counted = trial.network.real
-        named = f"method: {spec.method!r}" if "method: " in own else own
+        blamed = ["method"] if "method" in own else own
         raise UserError(
-            f"{named} {wrong}, and its first exchange counts {counted.messages:,} "
+            f"{named(spec, blamed)} {wrong}, and its first exchange counts {counted.messages:,} "
             f"messages with {counted.bytes_sent:,} bytes; send what is read, and only that, by "
             f"step.network.neighbours(rows), mix(rows) or mean(rows)."
         )

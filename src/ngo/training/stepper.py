@@ -6,7 +6,7 @@ Whatever takes training steps takes them here: runs, distributed runs, measureme
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import repeat
@@ -54,10 +54,14 @@ COUNTS = ("exchanges", "messages", "bytes_sent")
 BEFORE_UPDATES = {"dataset", "partition", "model", "task"}
 
 
-def own_parts(spec: RunSpec) -> str:
-    """The entries of the user's that take part in updates, in words; empty if there are none."""
-    names = sorted(own_entries(spec).keys() - BEFORE_UPDATES)
-    return ", ".join(f"{name}: {getattr(spec, name)!r}" for name in names)
+def own_parts(spec: RunSpec) -> list[str]:
+    """The fields that name entries of the user's which take part in updates."""
+    return sorted(own_entries(spec).keys() - BEFORE_UPDATES)
+
+
+def named(spec: RunSpec, fields: Iterable[str]) -> str:
+    """The fields and the entries that they name, for an error."""
+    return ", ".join(f"{name}: {getattr(spec, name)!r}" for name in fields)
 
 
 class Stepper:
@@ -302,7 +306,7 @@ class Stepper:
 
         A UserError for a draw in an update of ``rows``, where these are not those of all workers.
         """
-        if not self._own or (part.startswith("graph") and "topology: " not in self._own):
+        if not self._own or (part.startswith("graph") and "topology" not in self._own):
             yield
             return
         shared = rows in (None, self._spec.stepping)
@@ -313,7 +317,9 @@ class Stepper:
             if before is not None and before != comparable(stream_states()):
                 told = "it draws from a global random stream, which processes and steps of single"
                 how = "torch_stream(step.run.seed, 'name', step.t)"
-                raise UserError(f"{self._own}: {told} workers don't share; use {how}.")
+                raise UserError(
+                    f"{named(self._spec, self._own)}: {told} workers don't share; use {how}."
+                )
 
     def alike(self) -> Hashable:
         """Equal for runs whose next updates may be one: in all but seed, partition and graph.
