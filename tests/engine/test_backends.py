@@ -220,10 +220,10 @@ def test_a_wrong_kernel_is_noticed_on_the_first_batch(monkeypatch, caplog, poiso
     assert torch.equal(population.G, expected.G)
 
 
-def softplus():
+def softsign():
     def build(generator):
         return torch.nn.Sequential(
-            torch.nn.Linear(3, 8), torch.nn.Softplus(), torch.nn.Linear(8, 2)
+            torch.nn.Linear(3, 8), torch.nn.Softsign(), torch.nn.Linear(8, 2)
         )
 
     return Model(build, input_shape=(3,), task="classification")
@@ -240,20 +240,20 @@ def stepped(model, n, b=4):
 
 def test_auto_is_vmap_for_many_small_models_on_a_cpu_and_else_threads(monkeypatch, caplog):
     n = auto.LEAST_WORKERS
-    population = stepped(softplus(), n)
+    population = stepped(softsign(), n)
     assert population.backend == "vmap"
-    assert torch.equal(population.X, Population(softplus(), n, seed=0, backend="vmap").X)
+    assert torch.equal(population.X, Population(softsign(), n, seed=0, backend="vmap").X)
     with monkeypatch.context() as patch:
         patch.setitem(BACKENDS, "vmap", scaled(1.1))
-        assert stepped(softplus(), n).backend == "threads"
+        assert stepped(softsign(), n).backend == "threads"
     assert caplog.messages[0].startswith("backend: auto skips 'vmap': ")
-    assert stepped(softplus(), n - 1).backend == "threads"
+    assert stepped(softsign(), n - 1).backend == "threads"
     parameters = 6 * 8 + 2
     monkeypatch.setattr(auto, "MOST_WORK", 4 * parameters)
-    assert stepped(softplus(), n, b=4).backend == "vmap"
-    assert stepped(softplus(), n, b=5).backend == "threads"
+    assert stepped(softsign(), n, b=4).backend == "vmap"
+    assert stepped(softsign(), n, b=5).backend == "threads"
     monkeypatch.setattr(auto, "MOST_PARAMETERS", parameters - 1)
-    assert stepped(softplus(), n).backend == "threads"
+    assert stepped(softsign(), n).backend == "threads"
 
 
 def test_backends_that_fail_or_disagree_are_skipped(monkeypatch, caplog):

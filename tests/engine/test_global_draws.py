@@ -185,7 +185,7 @@ def registered():
         return nn.Sequential(nn.Flatten(), nn.Linear(784, 8), *layers, nn.Linear(8, 10))
 
     builds = {
-        "dropping": lambda generator: small(nn.Dropout(0.5), nn.SELU()),
+        "dropping": lambda generator: small(nn.Dropout(0.5), nn.Softsign()),
         "noisy": lambda generator: small(nn.Dropout(0.5), Calls(with_noise)),
         "by_numpy": lambda generator: small(Calls(lambda x: x * np.random.rand())),
     }

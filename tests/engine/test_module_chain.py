@@ -38,13 +38,18 @@ IMAGES = {
     "a falling activation": lambda g: nn.Sequential(
         nn.Flatten(), nn.Linear(81, 3), nn.LeakyReLU(-0.1)
     ),
+    "other limits": lambda g: nn.Sequential(nn.Flatten(), nn.Linear(81, 3), nn.Hardtanh(-1, 2)),
+    "a steeper softplus": lambda g: nn.Sequential(nn.Flatten(), nn.Linear(81, 3), nn.Softplus(2)),
     "images as outputs": lambda g: ConvPoolReLU2d(1, 2, 3),
     "linear layers of columns": lambda g: nn.Sequential(nn.Linear(9, 3), nn.Flatten()),
 }
 
 
-EXACT = [nn.ReLU(), nn.LeakyReLU(0.25), nn.ReLU6()]
-SMOOTH = [nn.Tanh(), nn.Sigmoid(), nn.ELU(), nn.ELU(0.5), nn.SiLU(), nn.GELU(), nn.GELU("tanh")]
+EXACT = [nn.ReLU(), nn.LeakyReLU(0.25), nn.ReLU6(), nn.Hardtanh(), nn.Hardtanh(-2, 2)]
+SMOOTH = [
+    *(nn.Tanh(), nn.Sigmoid(), nn.ELU(), nn.ELU(0.5), nn.CELU(0.7), nn.SELU(), nn.Softplus()),
+    *(nn.Hardsigmoid(), nn.Hardswish(), nn.Mish(), nn.SiLU(), nn.GELU(), nn.GELU("tanh")),
+]
 POOLS = [(nn.MaxPool2d(3), 3, 3), (nn.MaxPool2d([3, 3], 2), 3, 2), (nn.AvgPool2d(2), 2, 2)]
 
 
@@ -636,7 +641,7 @@ OTHERS = {
     "layers used twice": lambda g: shared(nn.Linear(6, 6)),
     "shared parameters": lambda g: tied(nn.Linear(6, 6), nn.Linear(6, 6)),
     "parametrizations": lambda g: weight_norm(nn.Linear(6, 6)),
-    "unknown layers": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Softplus()),
+    "unknown layers": lambda g: nn.Sequential(nn.Linear(6, 6), nn.Softsign()),
     "all batches' statistics": lambda g: nn.Sequential(
         nn.Linear(6, 6), nn.BatchNorm1d(6, momentum=None)
     ),

@@ -333,7 +333,7 @@ class Parts(nn.Module):
 
     def some(self, rng, width, out):
         """Layers for numbers."""
-        others = nn.ReLU(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.Softplus()
+        others = nn.ReLU(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.Softsign()
         others += Dropout(self.stream), nn.BatchNorm1d(out), nn.Unflatten(1, (out, 1)), nn.Flatten()
         layers = nn.Linear(width, out, bias=rng.random() < 0.8), *rng.sample(others, 3)
         return [*layers, nn.Flatten(), nn.Linear(out, out), rng.choice(others[:4])]
@@ -465,13 +465,13 @@ class Part(nn.Module):
 @pytest.mark.parametrize("how", ["act", "last", "training"])
 def test_a_part_that_others_change_calls_what_it_has_now(small, how):
     part, x = Part(), torch.rand(3, 6)
-    calls = calls_of(nn.Sequential(part, nn.Softplus()), (6,), KINDS)
+    calls = calls_of(nn.Sequential(part, nn.Softsign()), (6,), KINDS)
     assert list(calls) == ["0"]
     given, values = (
         {"act": torch.tanh, "last": nn.Linear(6, 6), "training": False},
         part.state_dict(),
     )
-    expected, made = Part(), nn.Sequential(part, nn.Softplus())
+    expected, made = Part(), nn.Sequential(part, nn.Softsign())
     expected.load_state_dict(values)
     with_rows(made, calls, torch.Generator())
     for each in expected, part:

@@ -28,7 +28,10 @@ from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import CONVOLUTIONS, LAYERS, Chain, Layer
 
 #: Activations before which the maximum may be taken.
-INCREASING = (nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.ReLU6)
+INCREASING = (
+    *(nn.ReLU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.ReLU6),
+    *(nn.Hardtanh, nn.Hardsigmoid, nn.Softplus),
+)
 
 
 class _Other(Exception):
@@ -233,8 +236,13 @@ class _Reader:
             kind = "gelu_tanh" if layer.approximate == "tanh" else kind
         elif isinstance(layer, nn.LeakyReLU):
             kind, constant = "leaky_relu", layer.negative_slope
-        elif isinstance(layer, nn.ELU):
+        elif isinstance(layer, nn.ELU | nn.CELU):
             constant = layer.alpha
+        elif type(layer) is nn.Hardtanh:
+            constant = layer.max_val
+            _require(layer.min_val == -constant)
+        elif isinstance(layer, nn.Softplus):
+            _require((layer.beta, layer.threshold) == (1, 20))
         _require(constant >= 0)
         self._add(kind, self.shape, constant=constant)
 
@@ -277,7 +285,7 @@ class _Reader:
 
 
 #: Activations, of which some have a number.
-ACTIVATIONS = (*INCREASING, nn.SiLU, nn.GELU)
+ACTIVATIONS = (*INCREASING, nn.Hardswish, nn.Mish, nn.SiLU, nn.GELU)
 
 READERS: dict[type, Callable[[_Reader, Any], None]] = {
     **dict.fromkeys(ACTIVATIONS, _Reader._activation),

@@ -85,5 +85,8 @@ double ngo_squared_error(const float *y, float *dy, size n, size b);
 double ngo_gaussian_code(const float *x, const float *noise, float *z, size out, size b);
 void ngo_gaussian_code_backward(const float *x, const float *noise, const float *dz, float *dx, size out, size b);
 double ngo_bernoulli(const float *y, float *dy, size n, size b, float *sums);
-enum { LEAKY_RELU, ELU, RELU6, SILU, GELU, GELU_TANH, TANH, SIGMOID }; /* in the order of LAYERS in layer_chain.py */
+enum { /* in the order of LAYERS in layer_chain.py; the last two need their output in the backward pass */
+    LEAKY_RELU, ELU, CELU, SELU, RELU6, HARDTANH, HARDSIGMOID, HARDSWISH, SOFTPLUS, MISH, SILU, GELU, GELU_TANH,
+    TANH, SIGMOID
+};
 void ngo_activate(size kind, float c, const float *x, float *y, float *dy, size n);

@@ -20,7 +20,8 @@ LOSSES = ("cross_entropy", "squared_error", "negative_elbo")
 LAYERS = (
     *("conv_pool_relu", "linear", "relu", "dropout", "gaussian_code"),
     *("conv_pool", "convolution", "padding", "maximum", "average", "norm", "batch_norm", "softmax"),
-    *("leaky_relu", "elu", "relu6", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid"),
+    *("leaky_relu", "elu", "celu", "selu", "relu6", "hardtanh", "hardsigmoid", "hardswish"),
+    *("softplus", "mish", "silu", "gelu", "gelu_tanh", "tanh", "sigmoid"),
 )
 
 CONVOLUTIONS = ("conv_pool_relu", "conv_pool", "convolution")

@@ -148,10 +148,33 @@ static inline float sigmoid_of(float x)
     return (x < 0 ? power : 1) / (1 + power);
 }
 
-/* e^x, at most 1. */
-static inline float low_exp(float x)
+/* x, but for x < 0 height · (e^(x / width) − 1); or its slope. */
+static inline float elu(float x, float height, float width, int slope)
 {
-    return exp_of(x > 0 ? 0 : x);
+    float power = exp_of(x > 0 ? 0 : x / width);
+    return x > 0 ? slope ? 1 : x : height * (slope ? power / width : power - 1);
+}
+
+static inline float clamp(float x, float low, float high)
+{
+    return x < low ? low : x > high ? high : x; /* NaN stays */
+}
+
+/* log(1 + e^x), by 2 artanh s = log((1 + s) / (1 − s)). */
+static inline float softplus(float x)
+{
+    float power = exp_of(x < 0 ? x : -x), s = power / (2 + power), q = s * s, sum = 0;
+    for (int k = 15; k > 0; k -= 2)
+        sum = 1.0f / k + q * sum;
+    return (x > 0 ? x : 0) + 2 * s * sum;
+}
+
+/* x tanh(log(1 + e^x)), or its slope. */
+static inline float mish(float x, int slope)
+{
+    float power = exp_of(x < 0 ? x : -x), part = x < 0 ? power * (power + 2) : 1 + 2 * power;
+    float share = part / (part + (x < 0 ? 2 : 2 * power * power));
+    return slope ? share + x * sigmoid_of(x) * (1 - share * share) : x * share;
 }
 
 /* x Φ(x), or its slope, for the normal distribution Φ (Abramowitz and Stegun, 7.1.26). */
@@ -178,13 +201,21 @@ static inline float gated(float x, int by_tanh, int slope)
         dy[v] *= slope;                                                                            \
     break;
 
-/* y = f(x) of n numbers; or, with dy, its product with f's slope there. `c` is LeakyReLU's slope, ELU's α. */
+/* y = f(x) of n numbers; or, with dy, its product with f's slope there. `c` is LeakyReLU's slope, α of ELU and CELU,
+ * Hardtanh's limit. */
 void ngo_activate(size kind, float c, const float *restrict x, float *restrict y, float *restrict dy, size n)
 {
     switch (kind) {
     case LEAKY_RELU: EACH(x[v] * (x[v] > 0 ? 1 : c), x[v] > 0 ? 1 : c)
-    case ELU: EACH(x[v] > 0 ? x[v] : c * (low_exp(x[v]) - 1), x[v] > 0 ? 1 : c * low_exp(x[v]))
-    case RELU6: EACH(x[v] < 0 ? 0 : x[v] > 6 ? 6 : x[v], x[v] > 0 && x[v] < 6)
+    case ELU: EACH(elu(x[v], c, 1, 0), elu(x[v], c, 1, 1))
+    case CELU: EACH(elu(x[v], c, c, 0), elu(x[v], c, c, 1))
+    case SELU: EACH(1.05070099f * elu(x[v], 1.67326324f, 1, 0), 1.05070099f * elu(x[v], 1.67326324f, 1, 1))
+    case RELU6: EACH(clamp(x[v], 0, 6), x[v] > 0 && x[v] < 6)
+    case HARDTANH: EACH(clamp(x[v], -c, c), x[v] > -c && x[v] < c)
+    case HARDSIGMOID: EACH(clamp(x[v] + 3, 0, 6) / 6, x[v] > -3 && x[v] < 3 ? 1 / 6.0f : 0)
+    case HARDSWISH: EACH(x[v] * clamp(x[v] + 3, 0, 6) / 6, x[v] <= -3 ? 0 : x[v] < 3 ? x[v] / 3 + 0.5f : 1)
+    case SOFTPLUS: EACH(softplus(x[v]), sigmoid_of(x[v]))
+    case MISH: EACH(mish(x[v], 0), mish(x[v], 1))
     case SILU: EACH(gated(x[v], 0, 0), gated(x[v], 0, 1))
     case GELU: EACH(gelu(x[v], 0), gelu(x[v], 1))
     case GELU_TANH: EACH(gated(x[v], 1, 0), gated(x[v], 1, 1))
