@@ -10,13 +10,14 @@ from itertools import chain, groupby
 from operator import getitem
 from pathlib import Path
 
+import pandas as pd
 import yaml
-from tabulate import tabulate
 
 from ngo.pipeline.config import read_config, without_left_out
 from ngo.pipeline.paths import NGO, archived_name
 from ngo.pipeline.plan import Plan, plan
-from ngo.printing import inert, page
+from ngo.printing import as_markdown as table_as_markdown
+from ngo.printing import page
 from verdicts.registry import UserError
 
 COMMENT = re.compile(r"(?:^|\s)#\s+(.*?)\bassumed:\s*(.*)")
@@ -100,12 +101,9 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
 
 def as_markdown(values: Sequence[Assumption], tier: str) -> str:
     """A caption, and a Markdown table for each section of the config."""
-    parts = [_caption(values, tier)]
-    for section, rows in _tables(values).items():
-        cells = [{name: inert(text) for name, text in row.items()} for row in rows]
-        table = tabulate(cells, "keys", tablefmt="pipe", disable_numparse=True)
-        parts.append(f"## {inert(section)}\n\n{table}")
-    return "\n\n".join(parts) + "\n"
+    tables = _tables(values).items()
+    parts = [table_as_markdown(pd.DataFrame(rows), f"## {name}") for name, rows in tables]
+    return "\n".join([f"{_caption(values, tier)}\n", *parts])
 
 
 def as_html(values: Sequence[Assumption], tier: str) -> str:

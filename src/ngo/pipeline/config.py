@@ -22,9 +22,6 @@ from ngo.measures.measurement import MEASUREMENTS
 from verdicts.files import read_mapping
 from verdicts.registry import UserError, check, nearest, one_of, shown
 
-# Levels of a config; the package's own have 5.
-DEEPEST = 20
-
 
 def read_config(paths: Iterable[str | Path]) -> dict:
     """The config in ``paths``: mappings of later files are merged into those of earlier ones.
@@ -62,35 +59,24 @@ def _overlaid(base: Mapping, overlay: Mapping) -> dict:
 
 
 def check_size(config: Mapping) -> None:
-    """Raise a UserError for a huge whole number, and for a config that is nested too deep.
-
-    Python does not print thousands of digits, and a list may hold itself, by an alias.
-    """
-    for key, depth, value in values_in(config):
-        if depth > DEEPEST:
-            fault = f"it is nested more than {DEEPEST} levels deep, or holds itself"
-            raise UserError(f"{key}: {fault}.")
+    """Raise a UserError for a huge whole number: Python does not print thousands of digits."""
+    for key, value in values_in(config):
         if isinstance(value, int) and abs(value) > LARGEST:
             fault = f"{shown(value)} is too large; whole numbers are below 2^63"
             raise UserError(f"{key or 'config'}: {fault}.")
 
 
-def values_in(config: object) -> Iterator[tuple[str, int, object]]:
-    """The key, the level and the value of everything in a config, names in mappings included.
-
-    The levels of a list that holds itself have no end.
-    """
-    waiting = [("", 0, config)]
-    while waiting:
-        key, depth, value = waiting.pop()
-        yield key, depth, value
-        if isinstance(value, Mapping):
-            for name, below in value.items():
-                text = name if isinstance(name, str) else shown(name)
-                waiting.append((f"{key}.{text}".lstrip("."), depth + 1, below))
-                waiting.append((key, depth + 1, name))
-        elif isinstance(value, list):
-            waiting += [(f"{key}[{k}]", depth + 1, item) for k, item in enumerate(value)]
+def values_in(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """The key and the value of everything in a config, names in mappings included."""
+    yield key, value
+    if isinstance(value, Mapping):
+        for name, below in value.items():
+            yield key, name
+            text = name if isinstance(name, str) else shown(name)
+            yield from values_in(below, f"{key}.{text}".lstrip("."))
+    elif isinstance(value, list):
+        for k, item in enumerate(value):
+            yield from values_in(item, f"{key}[{k}]")
 
 
 def plugin_files(config: Mapping) -> list[str]:

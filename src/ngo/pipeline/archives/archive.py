@@ -214,12 +214,9 @@ def _config(names: list[str], files: Members) -> dict:
         raise UserError(f"the config {shown(absent[0])} is not in the archive")
     if names[:1] != [paths.CONFIG.as_posix()]:
         raise UserError(f"the first config must be {str(paths.CONFIG)!r}")
-    with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder:
-        members.write_members(Path(folder), {name: files[name] for name in names})
-        try:
-            return read_config(Path(folder, name) for name in names)
-        except UserError as error:
-            raise UserError(str(error).replace(f"{folder}/", "")) from None
+    with tempfile.TemporaryDirectory(prefix="ngo-config-") as folder, chdir(folder):
+        members.write_members(Path(), {name: files[name] for name in names})
+        return read_config(names)
 
 
 # Texts in a config that name a file outside the working directory.
@@ -232,7 +229,7 @@ def _check_files(config: Mapping, files: Members) -> None:
     No text in it may be a path outside: plugins may add keys that name files. The root of the data
     sets is not read from an archive.
     """
-    for _, _, value in values_in({k: part for k, part in config.items() if k != "data"}):
+    for _, value in values_in({k: part for k, part in config.items() if k != "data"}):
         if isinstance(value, str) and _OUTSIDE.match(value):
             raise UserError(f"its config names a path outside of it, {shown(value)}")
     for name in plugin_files(config):
@@ -266,10 +263,9 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
         for name, content in archive.members.items()
         if not name.startswith("results/") and members.kind_of(name) is not members.SOURCES
     }
-    with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder:
-        members.write_members(Path(folder), read)
-        with chdir(folder):
-            yield _planned(archive)
+    with tempfile.TemporaryDirectory(prefix="ngo-archive-") as folder, chdir(folder):
+        members.write_members(Path(), read)
+        yield _planned(archive)
 
 
 def _planned(archive: Archive) -> Plan:
