@@ -18,6 +18,7 @@ from tabulate import tabulate
 import ngo.analysis.quantities  # noqa: F401 (registers the library's own)
 from ngo.cli.cli import main
 from ngo.cli.list_commands import about
+from ngo.common.files import write_changed
 from ngo.pipeline.paths import REPOSITORY
 from ngo.training.evaluation import Evaluation
 from ngo.training.spec import FIELDS
@@ -41,10 +42,7 @@ def write(docs: Path, pages: Mapping[str, str]) -> None:
         "made/commands.md": commands(),
     }
     for name, text in pages.items():
-        path = docs / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        write_changed(docs / name, text)
 
 
 def printed(text: str) -> str:

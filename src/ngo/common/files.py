@@ -179,6 +179,13 @@ def write_text(path: str | Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def write_changed(path: str | Path, text: str) -> None:
+    """Write a text file atomically, unless it has this text."""
+    path = Path(path)
+    if not path.exists() or path.read_bytes() != text.encode():
+        write_text(path, text)
+
+
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file atomically."""
     with atomic_file(path) as temporary:

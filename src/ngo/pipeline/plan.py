@@ -88,20 +88,17 @@ class Plan:
         return list(dict.fromkeys(own))
 
     def tables(self, name: str) -> list[str]:
-        """The names of the tidy tables that a figure or table reads.
-
-        The table of claims reads those that claims name, as far as this plan makes them.
-        """
-        if name != paths.CLAIMS:
-            reads = self.artefacts[name].reads.values()
-            return [table for read in reads for table in self._of(read)]
-        return [table for table in self.ledger.tables if table in self.made]
+        """The names of the tidy tables that a figure or table reads."""
+        return [t for read in self.artefacts[name].reads.values() for t in self._of(read)]
 
     def _of(self, read: str) -> list[str]:
         """The tidy tables that match a name, or a pattern such as ``universes_*``.
 
-        In place of a table whose claims have added seeds, the one that has these too.
+        For ``ANY``, those that claims name, as far as this plan makes them. Else, in place of a
+        table whose claims have added seeds, the one that has these too.
         """
+        if read == ANY:
+            return [table for table in self.ledger.tables if table in self.made]
         every = {name: EVERY_SEED + name for name in self.made if EVERY_SEED + name in self.joined}
         return [every.get(name, name) for name in sorted(fnmatch.filter(self.made, read))]
 
@@ -193,8 +190,7 @@ class Plan:
         """
         entry, files = self.artefacts[name], {}
         for parameter, read in entry.reads.items():
-            tables = self.tables(name) if read == ANY else self._of(read)
-            every = [paths.tidy_table(self.tier, table) for table in tables]
+            every = [paths.tidy_table(self.tier, table) for table in self._of(read)]
             files[parameter] = every if ANY in read else every[0]
         if entry.reference:
             files["reference"] = paths.published_numbers(self.paper.name, entry.reference)

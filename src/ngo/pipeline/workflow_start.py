@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from ngo.common.files import exclusive_lock, remove_partial, writable_folder, write_text
+from ngo.common.files import exclusive_lock, remove_partial, writable_folder, write_changed
 from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS
 from ngo.pipeline.config import read_config
@@ -42,9 +42,7 @@ def module_files(given: Mapping) -> list[str]:
     if Path(tier).name != tier:
         raise UserError(f"tier: {tier!r} is not allowed; it must be the name of a folder.")
     place = Path(tier_folder(tier), "config.yaml")
-    text = yaml.safe_dump(overlay, sort_keys=False, allow_unicode=True)
-    if not place.exists() or place.read_text(encoding="utf-8") != text:
-        write_text(place, text)
+    write_changed(place, yaml.safe_dump(overlay, sort_keys=False, allow_unicode=True))
     return [os.path.relpath(base), str(place)]
 
 
@@ -116,9 +114,7 @@ def begin(jobs: Sequence[Job], drawings: Sequence[Drawing], root: Path, tier: st
 def write_files(jobs: Iterable[Job | Drawing]) -> None:
     """Write the files of jobs that are absent or have another content."""
     for job in jobs:
-        path = Path(job.file)
-        if not path.exists() or path.read_bytes() != job.text.encode():
-            write_text(path, job.text)
+        write_changed(job.file, job.text)
 
 
 def remove_damaged(tables: Iterable[str]) -> None:
