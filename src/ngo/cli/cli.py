@@ -112,16 +112,19 @@ def _command(entry: Measurement) -> click.Command:
         click.echo(f"{len(table):,} rows → {out}")
 
     known = fields_of(entry.options)
-    added = [options.measurement_fields(known)]
+    params = [options.run_option(name) for name in entry.run_fields]
+    for name, field in known.items():
+        given = {"default": field.default, "multiple": field.many}
+        params.append(options.FieldOption(name, field, **given))
+    added = []
     if entry.on_models:
         models = click.argument("models", nargs=-1, required=True, type=options.INPUT)
-        added = [models, *added, options.data_root_option]
+        added = [models, options.data_root_option]
     elif entry.run_fields:
-        run = options.run_fields(*entry.run_fields)
-        added = [run, *added, options.device_option, options.data_root_option]
+        added = [options.device_option, options.data_root_option]
     for option in (options.table_option, *reversed(added)):
         measure = option(measure)
-    return click.command(entry.name, help=inspect.getdoc(entry.measure))(measure)
+    return click.command(entry.name, params=params, help=inspect.getdoc(entry.measure))(measure)
 
 
 #: Before a paragraph of a help text: click keeps its lines.

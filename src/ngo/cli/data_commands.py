@@ -9,7 +9,6 @@ import click
 
 from ngo.cli import options
 from ngo.cli.options import RESULT, ending
-from ngo.common.fields import fields_of
 from ngo.common.files import write_text
 from ngo.common.registries import DATASETS
 from ngo.data import download, loading
@@ -69,11 +68,10 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
     )
 
 
-@click.command(cls=options.RunCommand, owner="partition")
-@options.run_fields(
-    *("dataset", "holdout", "partition"),
-    *(name for name, field in fields_of(RunSpec).items() if "partition" in field.owners),
-    *("workers", "seed"),
+@click.command(
+    cls=options.RunCommand,
+    owner="partition",
+    named=("dataset", "holdout", "partition", "workers", "seed"),
 )
 @click.option("--job", type=options.INPUT, help="File of the workflow with partitions to draw.")
 @click.option("--key", help="The hash of the file --job.", default="")

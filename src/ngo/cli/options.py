@@ -5,7 +5,7 @@ Options for the fields of a run or a measurement have a section in the help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from ngo.cli import LOG
 from ngo.common.devices import DEVICES
-from ngo.common.fields import Field, checked, number_in, wanted, within
+from ngo.common.fields import Field, Names, checked, fields_of, number_in, wanted, within
 from ngo.common.files import check_path, check_readable, check_writable
 from ngo.common.registries import DATASETS, DECLARED, MODELS, TASKS
 from ngo.data import download
@@ -138,11 +138,11 @@ def section_of(name: str) -> str:
 class FieldOption(click.Option):
     """An option for a field. Its help lists the names that are allowed, plugins' included."""
 
-    def __init__(self, names: Sequence[str], field: Field, end: str | None = None, **named: object):
+    def __init__(self, name: str, field: Field, default_text: str | None = None, **named: object):
         kind = FieldType(field)
-        super().__init__(names, type=kind, metavar=kind.name, **named)
+        super().__init__([flag(name), name], type=kind, metavar=kind.name, **named)
         #: The end of the help: the default in words, if any.
-        self.end = _default_text(field) if end is None else end
+        self.end = f"[default: {default_text}]" if default_text else _default_text(field)
 
     def get_help_record(self, context: click.Context) -> tuple[str, str] | None:
         """The option's lines in a command's help: what it is, what is allowed, the default."""
@@ -166,24 +166,21 @@ def _default_text(field: Field) -> str:
 
 
 class RunCommand(click.Command):
-    """A command with the options that registered entries declare.
+    """A command with options for the fields of a run, those of entries included.
 
     Plugins may declare options after the command was defined. With an ``owner``, the command has
-    only those of this registry's entries.
+    the fields that are ``named``, and those that entries of this registry read.
     """
 
-    def __init__(self, *arguments: object, owner: str | None = None, **named: object):
-        super().__init__(*arguments, **named)
-        self.owner = owner
+    def __init__(self, *given: object, owner: str | None = None, named: Names = (), **more: object):
+        super().__init__(*given, **more)
+        self.owner, self.named = owner, named
 
     def get_params(self, context: click.Context) -> list[click.Parameter]:
-        """The parameters, and then the declared options."""
-        declared = [
-            FieldOption([flag(name), name], field=field)
-            for name, field in DECLARED.items()
-            if self.owner in (None, *field.owners)
-        ]
-        return [*super().get_params(context), *declared]
+        """The options for fields, and then the other parameters."""
+        fields = {**fields_of(RunSpec), **DECLARED}.items()
+        read = [n for n, f in fields if n in self.named or self.owner in (None, *f.owners)]
+        return [*map(run_option, read), *super().get_params(context)]
 
     def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by section."""
@@ -197,26 +194,11 @@ class RunCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def run_fields(*names: str) -> Callable:
-    """Options for fields of a run. The command gets None for a field that is not given."""
-    chosen = {"model": "the first that fits the data set", "task": "the model's"}
-    texts = {name: f"[default: {chosen.get(name, default_in_words(name))}]" for name in names}
-    return _options({name: {"field": FIELDS[name], "end": text} for name, text in texts.items()})
-
-
-def measurement_fields(fields: Mapping[str, Field]) -> Callable:
-    """Options for the fields of a measurement, with their defaults."""
-    shown = {n: {"default": field.default, "multiple": field.many} for n, field in fields.items()}
-    return _options({name: {"field": fields[name], **how} for name, how in shown.items()})
-
-
-def _options(named: Mapping[str, Mapping]) -> Callable:
-    def decorate(command: Callable) -> Callable:
-        for name, how in reversed(named.items()):
-            command = click.option(flag(name), name, cls=FieldOption, **how)(command)
-        return command
-
-    return decorate
+def run_option(name: str) -> FieldOption:
+    """The option for a field of a run. The command gets None if it is not given."""
+    texts = {"model": "the first that fits the data set", "task": "the model's"}
+    texts["p"] = default_in_words("p")
+    return FieldOption(name, FIELDS[name], texts.get(name))
 
 
 data_root_option = click.option(

@@ -11,14 +11,12 @@ from ngo.cli import LOG, options
 from ngo.cli.options import INPUT, FieldType
 from ngo.common.devices import chosen, claimed
 from ngo.common.fields import Field, within
-from ngo.common.registries import DECLARED
 from ngo.data import download
-from ngo.training.spec import CHECKPOINT_SECONDS, FIELDS, FINAL
+from ngo.training.spec import CHECKPOINT_SECONDS, FINAL
 from verdicts.registry import UserError
 
 
 @click.command(cls=options.RunCommand)
-@options.run_fields(*(name for name in FIELDS if name not in DECLARED))
 @click.option(
     "--partition-file", type=INPUT, help="Output of `ngo partition`  [default: draw it here]"
 )
