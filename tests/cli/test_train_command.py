@@ -52,7 +52,7 @@ def job(tmp_path, monkeypatch):
 def planned(*methods, **fields):
     specs = [digits_run(seed=seed, method=m, **fields) for m in methods for seed in (0, 1)]
     cut = tuple(Combination(tuple(specs[k : k + 2])) for k in range(0, len(specs), 2))
-    made = Job("own", "test", "own", "one", cut, {specs[0].id: ["final"]})
+    made = Job("own", "test", "one", cut, {specs[0].id: ["final"]})
     drawing = Drawing("test", "one", tuple(specs[:2]))
     write_files([made, drawing])
     parts = partition_file("test", "one")

@@ -58,7 +58,7 @@ class Trainer:
         for spec in specs:
             combinations.setdefault(replace(spec, seed=0), []).append(spec)
         cut = tuple(Combination(tuple(runs)) for runs in combinations.values())
-        job = Job("own", "test", "own", "one", cut, snapshots or {})
+        job = Job("own", "test", "one", cut, snapshots or {})
         write_files([job])
         self.trained.clear()
         return train_job(Path(job.file), job.key, self, self.width), list(self.trained)

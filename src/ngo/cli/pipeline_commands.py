@@ -107,8 +107,7 @@ def aggregate(
             known = plan(read_config(configs)).universes if configs else {}
             shown = in_universes(shown, known[one_of("universes", universes, known)])
         table_files.write(shown, out)
-    rows = zip(table["run"].to_pylist(), table["diverged"].to_pylist(), strict=True)
-    diverged = len({run for run, failed in rows if failed})
+    diverged = len(table.filter(table["diverged"])["run"].unique())
     counts = f"{len(table['run'].unique())} runs, {len(table)} evaluations, {diverged} diverged"
     click.echo(f"{counts} → {out}")
 

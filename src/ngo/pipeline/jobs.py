@@ -120,7 +120,6 @@ class Job(JobFile):
 
     name: str
     tier: str
-    experiment: str
     setting: str
     combinations: tuple[Combination, ...]
     #: The steps after which a run's models are kept, by the run's id.
@@ -167,8 +166,7 @@ class Job(JobFile):
             }
             for combination in self.combinations
         ]
-        snapshots = {run: list(steps) for run, steps in self.snapshots.items()}
-        return {"combinations": combinations, "snapshots": snapshots}
+        return {"combinations": combinations, "snapshots": self.snapshots}
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,7 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
         for name, block in _blocks(whole, combinations, plan.seeds_per_job):
             ids = {spec.id for combination in block for spec in combination.runs}
             kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
-            made[experiment].append(Job(name, plan.tier, experiment, setting, block, kept))
+            made[experiment].append(Job(name, plan.tier, setting, block, kept))
     names = Counter(job.name for group in made.values() for job in group)
     if twice := [name for name, count in names.items() if count > 1]:
         raise UserError(f"settings: two jobs have the name {twice[0]!r}; rename a setting.")

@@ -47,12 +47,6 @@ def figures_of(name: str) -> Mapping[str, Mapping]:
     return read_config([path]).get("figures", {}) if path.exists() else {}
 
 
-def paper_of(config: Mapping) -> Paper:
-    """The paper of a config; a one-line UserError for a name without a folder."""
-    one_of("paper.name", config["paper"]["name"], paths.paper_names())
-    return Paper(**config["paper"])
-
-
 def own_study(config: Mapping) -> Paper:
     """The paper of a user's study: what its config replaces in the NGO paper's section, else empty.
 

@@ -249,7 +249,8 @@ def plan(config: Mapping) -> Plan:
     tables and figures. A plan without a figure of the NGO paper is a study of the user's.
     """
     config, whole = checked(config)
-    paper = paper_figures.paper_of(config)
+    paper = Paper(**config["paper"])
+    one_of("paper.name", paper.name, paths.paper_names())
     if config["tier"] in paths.SHARED:
         fault = f"{config['tier']!r} is a folder of results/ that all tiers share"
         raise UserError(f"tier: {fault}; choose a name other than {', '.join(paths.SHARED)}.")
