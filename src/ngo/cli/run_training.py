@@ -35,9 +35,8 @@ from verdicts.registry import UserError
 
 def train_here(spec: RunSpec, out: Path, root: Path, **how: object) -> None:
     """Train ``spec`` with the arguments ``how`` of ``training.run``, and print the outcome."""
-    how |= {"report": LOG.info, "tell": LOG.info}
     with _progress(spec) as progress, named_in_errors(spec):
-        last = training_run.run(spec, out, root, progress=progress, **how)
+        last = training_run.run(spec, out, root, progress=progress, report=LOG.info, **how)
     print_outcome(spec, last, out)
 
 

@@ -98,15 +98,11 @@ def without_left_out(config: Mapping) -> dict:
     stated = config.get("only")
     only = [one_of("only", name, known) for name in stated] if isinstance(stated, list) else known
     untrained = {name for name, entry in sections.get("training", {}).items() if entry is None}
-    on_models = {kind for kind, entry in MEASUREMENTS.items() if entry.on_models}
-    kept = {
-        kind: {
-            name: entry
-            for name, entry in entries.items()
-            if entry is not None and name in only and not (kind in on_models and name in untrained)
-        }
-        for kind, entries in sections.items()
-    }
+    kept = {}
+    for kind, entries in sections.items():
+        out = untrained if kind in MEASUREMENTS and MEASUREMENTS[kind].on_models else ()
+        stay = {name: entry for name, entry in entries.items() if name in only and name not in out}
+        kept[kind] = {name: entry for name, entry in stay.items() if entry is not None}
     return {**config, **kept}
 
 
