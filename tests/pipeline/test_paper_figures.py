@@ -114,20 +114,20 @@ def mine(tmp_path, monkeypatch):
 
 def test_a_users_own_study_has_nothing_of_the_ngo_paper_unless_it_makes_its_tables(mine):
     paper = mine().paper
-    assert (paper.name, paper.title) == ("", "mine")
-    assert not paper.authors + paper.address + paper.claim
+    assert (paper["name"], paper["title"]) == ("", "mine")
+    assert not paper["authors"] + paper["address"] + paper["claim"]
     paper = mine(paper={"title": "Rings of mine", "authors": "Me"}).paper
-    assert (paper.title, paper.authors, paper.address) == ("Rings of mine", "Me", "")
+    assert (paper["title"], paper["authors"], paper["address"]) == ("Rings of mine", "Me", "")
     planned = mine()
     assert planned.findings is None
     assert planned.ledger.claims == {}
     stated = mine(claims="mine-claims.yaml")
     assert (stated.claims, stated.findings) == ("mine-claims.yaml", None)
     both = mine(claims="mine-claims.yaml", only=["myexp", "tableS1"])
-    assert both.paper.name == NGO  # it makes a table of the paper
+    assert both.paper["name"] == NGO  # it makes a table of the paper
     assert both.findings is None
     planned = mine(only=["myexp", "tableS1"])
-    assert planned.paper.title.startswith("Finite-Time Consensus Learning")
+    assert planned.paper["title"].startswith("Finite-Time Consensus Learning")
     assert planned.claims == "config/reference/claims.yaml"
     assert planned.findings == "config/reference/findings.yaml"
 

@@ -56,7 +56,7 @@ try:
         # This loader reports what Snakemake's own ignores, such as a key that is repeated.
         read_config(CONFIGS)
     PLAN = plan(config)
-    config["paper"] = {"title": PLAN.paper.title}  # Snakemake's report names it
+    config["paper"] = {"title": PLAN.paper["title"]}  # Snakemake's report names it
     PLAN.ledger  # its file is checked too
     JOBS, DRAWINGS = jobs(PLAN), drawings(PLAN)
     if workflow.is_main_process:

@@ -55,9 +55,9 @@ def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     return [
         item
         for item in assumptions(configs)
-        if planned.paper.name == NGO
+        if planned.paper["name"] == NGO
         or item.file != Path(configs[0])
-        or (planned.paper.name and _used(item.place, kept, planned))
+        or (planned.paper["name"] and _used(item.place, kept, planned))
     ]
 
 
@@ -69,7 +69,7 @@ def _used(place: Place, kept: Mapping, planned: Plan) -> bool:
     if section == "artefacts":
         return name in planned.artefacts
     if section == "unstated":
-        return kept[section][name]["paper"] == planned.paper.name
+        return kept[section][name]["paper"] == planned.paper["name"]
     if section == "settings":
         mappings = [entries.values() for entries in kept.values() if isinstance(entries, Mapping)]
         entries = [entry for entry in chain(*mappings) if isinstance(entry, Mapping)]

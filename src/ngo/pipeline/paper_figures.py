@@ -23,20 +23,6 @@ from ngo.pipeline.config import read_config
 from verdicts.registry import UserError, check, one_of
 
 
-@dataclass(frozen=True)
-class Paper:
-    """The section ``paper`` of a config."""
-
-    #: The folder in ``papers``; empty for a user's study.
-    name: str
-    title: str
-    authors: str
-    #: Where it can be read; empty if it is nowhere online.
-    address: str
-    #: What it claims, in a sentence.
-    claim: str
-
-
 @cache
 def figures_of(name: str) -> Mapping[str, Mapping]:
     """The section ``figures`` of a paper's config in the repository; empty if it has none.
@@ -47,25 +33,25 @@ def figures_of(name: str) -> Mapping[str, Mapping]:
     return read_config([path]).get("figures", {}) if path.exists() else {}
 
 
-def own_study(config: Mapping) -> Paper:
+def own_study(config: Mapping) -> dict[str, str]:
     """The paper of a user's study: what its config replaces in the NGO paper's section, else empty.
 
     The default title is the name of the tier.
     """
     ngo = read_config([paths.REPOSITORY / paths.CONFIG])["paper"]
     stated = {key: value for key, value in config["paper"].items() if value != ngo[key]}
-    return Paper(**{**dict.fromkeys(ngo, ""), "title": config["tier"], **stated})
+    return {**dict.fromkeys(ngo, ""), "title": config["tier"], **stated}
 
 
-def stated_files(config: Mapping, paper: Paper) -> dict[str, Any]:
-    """The files ``claims`` and ``findings`` of a plan.
+def stated_files(config: Mapping, paper: str) -> dict[str, Any]:
+    """The files ``claims`` and ``findings`` of a plan about a ``paper``.
 
     A user's study without a file has no claims, and a user's claims have no questions: those of the
     NGO paper are for its tables.
     """
     claims, findings = config["claims"], config.get("findings")
     folder = paths.reference_folder(paths.NGO)
-    if not paper.name and claims == f"{folder}/claims.yaml" and Path(paths.NO_CLAIMS).exists():
+    if not paper and claims == f"{folder}/claims.yaml" and Path(paths.NO_CLAIMS).exists():
         claims = paths.NO_CLAIMS
     if findings == f"{folder}/findings.yaml" and claims != f"{folder}/claims.yaml":
         findings = None
@@ -86,11 +72,11 @@ OF_CLAIMS = {
 OF_EXPERIMENT = {"section": "Experiments", "of_experiment": True}
 
 
-def figures(config: Mapping, paper: Paper) -> dict[str, Artefact]:
+def figures(config: Mapping, paper: str) -> dict[str, Artefact]:
     """The figures and tables of a config by name; without the section, those of its paper."""
     return {
-        name: Artefact.read(name, entry, paths.notebook_of(paper.name, name))
-        for name, entry in (config.get("figures") or figures_of(paper.name)).items()
+        name: Artefact.read(name, entry, paths.notebook_of(paper, name))
+        for name, entry in (config.get("figures") or figures_of(paper)).items()
         if entry is not None
     }
 

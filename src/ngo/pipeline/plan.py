@@ -22,7 +22,7 @@ from ngo.pipeline import paper_figures, paths
 from ngo.pipeline.claim_filters import check_filters, check_tables
 from ngo.pipeline.config import checked
 from ngo.pipeline.experiments import PREFIX, experiments, named_settings, resolve_run
-from ngo.pipeline.paper_figures import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact, Paper, figures_of
+from ngo.pipeline.paper_figures import ANY, OF_CLAIMS, OF_EXPERIMENT, Artefact, figures_of
 from ngo.training.run_folder import MODELS
 from ngo.training.spec import FIELDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
@@ -41,7 +41,9 @@ EVERY_SEED = "every_seed_of_"
 class Plan:
     """The runs, partitions, measurements and figures of a config."""
 
-    paper: Paper
+    #: The config's section ``paper``: who claims what. The name is that of a folder in ``papers``;
+    #: it is empty for a user's study, and the address for what is nowhere online.
+    paper: Mapping[str, str]
     tier: str
     device: str
     #: Plugin files, relative to the working directory.
@@ -132,7 +134,7 @@ class Plan:
         figure gets a default one, but for the added seeds of a claim. The table of claims is the
         last.
         """
-        paper, entries = self.paper.name, self.figures.values()
+        paper, entries = self.paper["name"], self.figures.values()
         made = [entry for entry in entries if all(map(self._of, entry.reads.values()))]
         shown = {*self.figures, *self.universes}
         for read in (read for entry in entries for read in entry.reads.values()):
@@ -193,7 +195,7 @@ class Plan:
             every = [paths.tidy_table(self.tier, table) for table in self._of(read)]
             files[parameter] = every if ANY in read else every[0]
         if entry.reference:
-            files["reference"] = paths.published_numbers(self.paper.name, entry.reference)
+            files["reference"] = paths.published_numbers(self.paper["name"], entry.reference)
         if "claims" in entry.asks:
             printed = [str(path) for path in self.ledger.printed]
             files |= {"claims": self.claims, "published": printed}
@@ -249,8 +251,7 @@ def plan(config: Mapping) -> Plan:
     tables and figures. A plan without a figure of the NGO paper is a study of the user's.
     """
     config, whole = checked(config)
-    paper = Paper(**config["paper"])
-    one_of("paper.name", paper.name, paths.paper_names())
+    paper = one_of("paper.name", config["paper"]["name"], paths.paper_names())
     if config["tier"] in paths.SHARED:
         fault = f"{config['tier']!r} is a folder of results/ that all tiers share"
         raise UserError(f"tier: {fault}; choose a name other than {', '.join(paths.SHARED)}.")
@@ -275,7 +276,7 @@ def plan(config: Mapping) -> Plan:
             _check_apart(f"training.{name}", training.get(name, ()), entry.apart)
             _check_apart(f"partitions.{name}", partitions.get(name, {}).values(), entry.apart)
     planned = Plan(
-        paper=paper,
+        paper=config["paper"],
         **paper_figures.stated_files(config, paper),
         tier=config["tier"],
         device=config["device"],
@@ -295,9 +296,9 @@ def plan(config: Mapping) -> Plan:
         defined=tables,
         universes=universes,
     )
-    if paper.name == paths.NGO and not {*planned.artefacts} & {*figures_of(paths.NGO)}:
+    if paper == paths.NGO and not {*planned.artefacts} & {*figures_of(paths.NGO)}:
         study = paper_figures.own_study(config)
-        planned = replace(planned, paper=study, **paper_figures.stated_files(config, study))
+        planned = replace(planned, paper=study, **paper_figures.stated_files(config, study["name"]))
     for name, entry in shown.items():
         entry.check_values(planned.values.get(name, {}), asked=name in planned.artefacts)
     return planned

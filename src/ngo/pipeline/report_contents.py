@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from pathlib import Path
@@ -59,14 +59,14 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     about = json.loads(contents.text(Path(ABOUT))) if Path(ABOUT).exists() else {}
     return contents.Contents(
         tier=planned.tier,
-        paper=asdict(planned.paper),
+        paper=planned.paper,
         rows=rows,
         findings=findings(rows, planned.findings, cache(partial(setting, planned, groups, config))),
         cells=read_rows(folder / f"tables/{CLAIMS}_cells.csv"),
         shown=shown,
         ledger=CLAIMS,
         assumptions=folder / "tables/assumptions",
-        shipped=shipped(planned.tier, planned.paper.name) if planned.findings else None,
+        shipped=shipped(planned.tier, planned.paper["name"]) if planned.findings else None,
         older=str(about.get(OLDER, "")),
         provenance=contents.provenance(trained, map(archived_name, configs), planned.plugins),
     )

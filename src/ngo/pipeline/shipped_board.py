@@ -53,7 +53,7 @@ def shipped_board(root: Path, tell: Callable[[str], object]) -> Board:
                 "runs": len(planned.shown_runs),
                 "older": archives.OLDER in archive.about,
             }
-            papers.append(_described(planned.tier, vars(planned.paper)) | paper)
+            papers.append(_described(planned.tier, planned.paper) | paper)
             made = claims_of(planned, archive)
             if planned.tier == BOARD and MATRIX in planned.artefacts:
                 cells += cells_of(matrix_of(planned, archive))

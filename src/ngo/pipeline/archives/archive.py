@@ -177,7 +177,7 @@ def deciding_members(planned: Plan) -> dict[str, Path]:
 def check_expected(names: Mapping[str, object], planned: Plan, configs: list[str]) -> None:
     """Raise a UserError for the first member that an archive of this plan does not have."""
     known = {*configs, *named_members(planned)}
-    for folder in map(paths.reference_folder, (paths.NGO, planned.paper.name)):
+    for folder in map(paths.reference_folder, (paths.NGO, planned.paper["name"])):
         published = (paths.REPOSITORY / folder).glob("*.csv")
         known |= {f"{folder}/{path.name}" for path in published}
     known |= {paths.tidy_table(planned.tier, name) for name in planned.made}
