@@ -137,7 +137,7 @@ def test_the_order_of_a_config_does_not_matter():
 def test_blocks_of_seeds_are_jobs():
     specs = [*some(3, seeds=(7, 3, 5, 4, 9)), resolve({"epochs": 50.0, "seed": 4})]
     draws = random.Random(0)
-    made = {job.name: job for job in own_jobs(specs, seeds_per_job=2)}
+    made = {job.name: job for job in own_jobs(specs, config={"seeds_per_job": 2})}
     assert {name: sorted({spec.seed for spec in job.runs}) for name, job in made.items()} == {
         "own-one-seeds0": [3, 4],
         "own-one-seeds1": [5, 7],
@@ -146,10 +146,10 @@ def test_blocks_of_seeds_are_jobs():
     }
     found = Counter(spec.id for job in made.values() for spec in job.runs)
     assert found == Counter(spec.id for spec in specs)
-    turned = own_jobs(draws.sample(specs, len(specs)), seeds_per_job=2)
+    turned = own_jobs(draws.sample(specs, len(specs)), config={"seeds_per_job": 2})
     assert keys_of(turned) == keys_of(made.values())
     whole = {f"{job.name}-seeds0" for job in own_jobs(specs)}
-    assert keys_of(own_jobs(specs, seeds_per_job=5)).keys() == whole
+    assert keys_of(own_jobs(specs, config={"seeds_per_job": 5})).keys() == whole
 
 
 def test_two_jobs_of_one_name_are_refused():

@@ -169,7 +169,7 @@ def test_a_slot_has_the_value_of_the_claims_runs_or_of_one_side():
     planned = SimpleNamespace(runs=runs, ledger=SimpleNamespace(claims={"a": claim}))
     groups = [SimpleNamespace(claim="a", runs=[*runs])]
     names = ("workers", "data", "minus.gamma", "margin")
-    told = [setting(planned, groups, {}, "a", name) for name in names]
+    told = [setting(planned, groups, "a", name) for name in names]
     assert told == ["4 to 64", "non-iid MNIST", "0.2", "0.5"]
     for name in ("topology", "gamma", "of.p", "to.gamma"):
-        refused(f"'a' has no '{name}' that is one value", setting, planned, groups, {}, "a", name)
+        refused(f"'a' has no '{name}' that is one value", setting, planned, groups, "a", name)

@@ -47,7 +47,7 @@ def runs(configs: tuple[Path, ...], as_json: bool, tries: bool) -> None:
     List the runs of the demo, in the repository's folder:
       ngo runs --config config/config.yaml --config config/demo.yaml
     """
-    table = plan(config := read_config(configs))
+    table = plan(read_config(configs))
     if Path(table.claims).exists():
         _ = table.ledger  # it is checked
     else:
@@ -55,7 +55,7 @@ def runs(configs: tuple[Path, ...], as_json: bool, tries: bool) -> None:
     if tries:
         from ngo.pipeline.job_training import try_combinations
 
-        root = download.data_root(config=config["data"]["root"])
+        root = download.data_root(config=table.config["data"]["root"])
         try_combinations(own := table.own_combinations, root)
         click.echo(f"{len(own)} combinations with entries of plugins take their first steps")
         return

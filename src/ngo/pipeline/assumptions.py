@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from ngo.pipeline.config import read_config, without_left_out
+from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import NGO, archived_name
 from ngo.pipeline.plan import Plan, plan
 from ngo.printing import as_markdown as table_as_markdown
@@ -50,20 +50,19 @@ def of_paper(configs: Sequence[str | Path]) -> list[Assumption]:
     those of the base that its runs, measurements and figures use. A study of a user's own has those
     that its overlays state.
     """
-    config = read_config(configs)
-    planned, kept = plan(config), without_left_out(config)
+    planned = plan(read_config(configs))
     return [
         item
         for item in assumptions(configs)
         if planned.paper["name"] == NGO
         or item.file != Path(configs[0])
-        or (planned.paper["name"] and _used(item.place, kept, planned))
+        or (planned.paper["name"] and _used(item.place, planned))
     ]
 
 
-def _used(place: Place, kept: Mapping, planned: Plan) -> bool:
+def _used(place: Place, planned: Plan) -> bool:
     """Whether a run, a measurement or a figure of the plan uses the value at a place."""
-    section, name = (*place, None)[:2]
+    (section, name), kept = (*place, None)[:2], planned.config
     if section == "defaults":
         return any(getattr(spec, name) == kept[section][name] for spec in planned.runs.values())
     if section == "artefacts":

@@ -205,7 +205,7 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
     made: dict[str, list[Job]] = {name: [] for name in plan.training}
     for experiment, setting, (part, combinations) in _cuts(list(_groups(plan)), LIMIT):
         whole = "-".join(filter(None, [experiment, setting, part]))
-        for name, block in _blocks(whole, combinations, plan.seeds_per_job):
+        for name, block in _blocks(whole, combinations, plan.config.get("seeds_per_job")):
             ids = {spec.id for combination in block for spec in combination.runs}
             kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
             made[experiment].append(Job(name, plan.tier, setting, block, kept))

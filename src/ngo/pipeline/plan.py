@@ -9,6 +9,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import yaml
 
@@ -45,15 +46,14 @@ class Plan:
     #: it is empty for a user's study, and the address for what is nowhere online.
     paper: Mapping[str, str]
     tier: str
-    device: str
+    #: The config, without what it leaves out.
+    config: Mapping[str, Any]
     #: Plugin files, relative to the working directory.
     plugins: list[str]
     #: The runs of each experiment.
     training: dict[str, list[RunSpec]]
     #: The first setting of each run, by the run's id.
     settings: dict[str, str]
-    #: The most seeds of a job; None for all of its combinations'.
-    seeds_per_job: int | None
     #: The steps after which a run's models are kept, by the run's id.
     snapshots: dict[str, list[int | str]]
     #: For each figure of partitions: by setting, a run that has the partition.
@@ -62,14 +62,10 @@ class Plan:
     measures: dict[str, dict[str, dict]]
     #: All figures and tables of the config, by name, whether or not the plan makes what they read.
     figures: dict[str, Artefact]
-    #: Numbers that figures take from the config, by the name of the figure.
-    values: dict[str, dict]
     #: The file of claims, relative to the working directory.
     claims: str
     #: The file of findings for the page of results; None if there is none.
     findings: str | None
-    #: Networks on which runs are priced: latency, bandwidth and so on, by name.
-    network: dict[str, dict]
     #: The names of all tidy tables of the config, with those that it leaves out.
     defined: set[str]
     #: The universes of an experiment, if it is a sample of them, by its name.
@@ -78,7 +74,7 @@ class Plan:
     @cached_property
     def ledger(self) -> ClaimsFile:
         """The claims; a one-line UserError for the first mistake in their file."""
-        ledger = read_claims(self.claims).with_named("network", self.network)
+        ledger = read_claims(self.claims).with_named("network", self.config.get("network", {}))
         check_tables(ledger, self.defined, {*self.figures, *self.defined, paths.CLAIMS})
         check_filters(ledger, self.training)
         return ledger
@@ -163,7 +159,7 @@ class Plan:
 
     def measure_options(self, kind: str, name: str) -> dict[str, object]:
         """The options of a measurement; one that trains has a device too."""
-        place = {"device": self.device} if MEASUREMENTS[kind].run_fields else {}
+        place = {"device": self.config["device"]} if MEASUREMENTS[kind].run_fields else {}
         return {**self.measures[kind][name], **place}
 
     def measured_data(self, kind: str, name: str) -> list[str]:
@@ -203,7 +199,8 @@ class Plan:
 
     def parameters(self, name: str) -> dict[str, object]:
         """The parameters of the notebook of a figure or table, with their values."""
-        values = {**self.inputs(name), "network": self.network, **self.values.get(name, {})}
+        own = self.config["artefacts"].get(name, {})
+        values = {**self.inputs(name), "network": self.config.get("network", {}), **own}
         values |= {"experiment": name, "out": paths.tier_folder(self.tier)}
         return {parameter: values[parameter] for parameter in self.artefacts[name].parameters}
 
@@ -279,11 +276,10 @@ def plan(config: Mapping) -> Plan:
         paper=config["paper"],
         **paper_figures.stated_files(config, paper),
         tier=config["tier"],
-        device=config["device"],
+        config=config,
         plugins=list(config.get("plugins", ())),
         training=training,
         settings=settings,
-        seeds_per_job=config.get("seeds_per_job"),
         snapshots=_snapshots(config, training),
         partitions=partitions,
         measures={
@@ -291,8 +287,6 @@ def plan(config: Mapping) -> Plan:
             for kind in MEASUREMENTS
         },
         figures=shown,
-        values=dict(config["artefacts"]),
-        network=dict(config.get("network", {})),
         defined=tables,
         universes=universes,
     )
@@ -300,7 +294,7 @@ def plan(config: Mapping) -> Plan:
         study = paper_figures.own_study(config)
         planned = replace(planned, paper=study, **paper_figures.stated_files(config, study["name"]))
     for name, entry in shown.items():
-        entry.check_values(planned.values.get(name, {}), asked=name in planned.artefacts)
+        entry.check_values(config["artefacts"].get(name, {}), asked=name in planned.artefacts)
     return planned
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -35,8 +35,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
     The results are read from the working directory; tables and figures are read only when a page is
     made. Raises a UserError for the first file that is absent.
     """
-    config = read_config(configs)
-    planned = plan(config)
+    planned = plan(read_config(configs))
     folder = Path(tier_folder(planned.tier))
     shown = []
     for entry in planned.artefacts.values():
@@ -61,7 +60,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         tier=planned.tier,
         paper=planned.paper,
         rows=rows,
-        findings=findings(rows, planned.findings, cache(partial(setting, planned, groups, config))),
+        findings=findings(rows, planned.findings, cache(partial(setting, planned, groups))),
         cells=read_rows(folder / f"tables/{CLAIMS}_cells.csv"),
         shown=shown,
         ledger=CLAIMS,
@@ -83,7 +82,7 @@ def shipped(tier: str, paper: str) -> contents.Shipped | None:
     return campaign if campaign.paper == paper and campaign.tier != tier else None
 
 
-def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str, name: str) -> str:
+def setting(planned: Plan, groups: Iterable[Group], claim: str, name: str) -> str:
     """The value of a field in a claim, in words: ``0.2``, ``4 to 64``, ``random``.
 
     It is that of all runs that the claim compares. ``of.gamma`` is the value on one side, ``data``
@@ -92,7 +91,7 @@ def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str,
     (``ngo reproduce``). A UserError for a field that the claim does not have.
     """
     if name in FROM_TABLES:
-        return FROM_TABLES[name](planned, config, claim)
+        return FROM_TABLES[name](planned, claim)
     asked, (side, _, field) = planned.ledger.claims[claim], name.rpartition(".")
     runs = [planned.runs[run] for group in groups if group.claim == claim for run in group.runs]
     values: set[object] = {getattr(run, name, None) for run in runs}
@@ -110,9 +109,9 @@ def setting(planned: Plan, groups: Iterable[Group], config: Mapping, claim: str,
     return " to ".join(dict.fromkeys([words[0], words[-1]]))
 
 
-def _weighed(planned: Plan, config: Mapping, claim: str) -> str:
+def _weighed(planned: Plan, claim: str) -> str:
     """``45 % [32, 59]``: each universe counts by how likely it would have printed other numbers."""
-    entry, *_ = (e for e in config["unstated"].values() if claim in e.get("claims", {}))
+    entry, *_ = (e for e in planned.config["unstated"].values() if claim in e.get("claims", {}))
     names = {*planned.ledger.claims[claim].tables, *entry["runs"]}
     tables = read_tables(f"{tier_folder(planned.tier)}/metrics", names)
     numbers = printed_numbers.on_numbers(planned.ledger)
@@ -122,7 +121,7 @@ def _weighed(planned: Plan, config: Mapping, claim: str) -> str:
     return row["weighed"]
 
 
-def _printed(planned: Plan, _: Mapping, __: str) -> str:
+def _printed(planned: Plan, _: str) -> str:
     """``21 of 43 printed numbers and 12 of 19 gaps``: those inside their prediction intervals."""
     numbers = printed_numbers.on_numbers(planned.ledger)
     tables = read_tables(f"{tier_folder(planned.tier)}/metrics", numbers.tables)
