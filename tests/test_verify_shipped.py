@@ -9,7 +9,7 @@ from conftest import REPOSITORY
 
 from ngo.pipeline.archives.archive import OLDER, Archive, read_archive
 from ngo.pipeline.archives.finished_runs import packed
-from ngo.pipeline.paths import shipped_metrics
+from ngo.pipeline.paths import pages_of, shipped_metrics
 from ngo.report.pages import BEGIN
 from verdicts.members import ABOUT, write_archive
 
@@ -61,7 +61,8 @@ def test_runs_of_another_version_fail_unless_marked(shipped, own, monkeypatch, t
     assert made_by in {run.record["source"] for run in Archive("own.tar", own).runs.values()}
     assert told == f"pass  own.tar: marked as made by {made_by}; it has no page\n"
     monkeypatch.setattr(shipped, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(shipped, "pages_from", lambda *_, **of: ["docs/a.md", "docs/page.md"])
+    monkeypatch.setattr(shipped, "shipped_metrics", lambda root: {"test": None})
+    monkeypatch.setattr(shipped, "pages_of", lambda tier: ["a.md", "page.md"])
     page = tmp_path / "docs/page.md"
     page.parent.mkdir()
     warned = f"# Results\n\n**an earlier revision of the code (0123abc).**\n\n{BEGIN}\n"
@@ -73,8 +74,7 @@ def test_runs_of_another_version_fail_unless_marked(shipped, own, monkeypatch, t
     assert "marked as made by 0123abc, as docs/a.md, docs/page.md say" in answer(shipped, marked)
 
 
-def test_the_pages_of_the_shipped_tiers_are_here(shipped):
-    tiers = shipped_metrics(REPOSITORY)
-    pages = [page for tier in tiers for page in shipped.pages_from(tier, whole=True)]
-    assert "docs/papers/d2.md" in pages
-    assert [page for page in pages if not (REPOSITORY / page).exists()] == []
+def test_the_pages_of_the_shipped_tiers_are_here():
+    pages = [page for tier in shipped_metrics(REPOSITORY) for page in pages_of(tier)]
+    assert "papers/d2.md" in pages
+    assert [page for page in pages if not (REPOSITORY / "docs" / page).exists()] == []

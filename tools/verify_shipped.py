@@ -88,19 +88,13 @@ def older(archive: Archive) -> Members:
 
 def marked(about: dict) -> tuple[str, str]:
     """Whether the pages of a marked archive's tier say that an earlier revision made it."""
-    pages = pages_from(about["tier"], whole=about["whole"])
+    shipped = about["whole"] and about["tier"] in shipped_metrics(REPOSITORY)
+    pages = [f"docs/{page}" for page in pages_of(about["tier"])] if shipped else []
     told = f"marked as made by {about[OLDER]}"
     for page in pages:
         if not warned_of(text(REPOSITORY / page), about[OLDER]):
             return "FAIL", f"{told}, but {page} does not say so"
     return "pass", f"{told}, as {', '.join(pages)} say" if pages else f"{told}; it has no page"
-
-
-def pages_from(tier: str, *, whole: bool) -> list[str]:
-    """The pages that are made from the shipped archive of a tier."""
-    if whole and tier in shipped_metrics(REPOSITORY):
-        return [f"docs/{page}" for page in pages_of(tier)]
-    return []
 
 
 if __name__ == "__main__":
