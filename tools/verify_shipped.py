@@ -31,7 +31,7 @@ from verdicts.registry import UserError
 @click.argument("files", metavar="[ARCHIVES]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--mark-older", is_flag=True, help="Only mark ARCHIVES as made by earlier code.")
 @data_root_option
-def main(files: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> None:
+def main(files: tuple[Path, ...], mark_older: bool, data_root: Path) -> None:
     """Check ARCHIVES, by default those in results/archive."""
     if mark_older:
         for path in files:
@@ -40,7 +40,7 @@ def main(files: tuple[Path, ...], mark_older: bool, data_root: Path | None) -> N
     failed = 0
     for path in files or sorted(REPOSITORY.glob("results/archive/*.tar")):
         try:
-            lines = checked(path, download.data_root(data_root).resolve())
+            lines = checked(path, data_root.resolve())
         except UserError as error:
             lines = [("FAIL", str(error))]
         for outcome, told in lines:

@@ -10,7 +10,6 @@ import click
 
 from ngo.cli import LOG, options
 from ngo.common.fields import Field, within
-from ngo.data import download
 from ngo.pipeline.archives import archive as archives
 from ngo.pipeline.archives import unpack
 from ngo.pipeline.archives.finished_runs import revisions
@@ -152,7 +151,7 @@ def verify(
     longest: float,
     threads: int | None,
     trusted: bool,
-    data_root: Path | None,
+    data_root: Path,
 ) -> None:
     """Check an ARCHIVE: its sums, its records, and runs and measurements of a draw.
 
@@ -168,8 +167,7 @@ def verify(
     """
     if seed is None and sample:
         raise UserError("seed: it is missing; name one, or draw nothing with --sample 0.")
-    read = archives.read_archive(archive)
-    root = download.data_root(data_root).resolve()
+    read, root = archives.read_archive(archive), data_root.resolve()
     with archives.archived_plan(read, trusted=trusted, tell=click.echo) as planned:
         checks = Verification(read, planned, root, longest)
         groups = checks.groups(claims)

@@ -24,7 +24,6 @@ from ngo.cli import LOG, configure_messages, options
 from ngo.common import plugins
 from ngo.common.devices import claimed
 from ngo.common.fields import elsewhere, fields_of, usual
-from ngo.data import download
 from ngo.measures.measurement import MEASUREMENTS, Measurement
 from ngo.native.threads import quick_switching
 from verdicts.registry import UserError
@@ -98,8 +97,6 @@ def _command(entry: Measurement) -> click.Command:
     def measure(out: Path, **values: object) -> None:
         started = datetime.now(UTC)
         chosen = entry.options(**{name: values.pop(name) for name in known})
-        if "data_root" in values:
-            values["data_root"] = download.data_root(values["data_root"])
         with ExitStack() as held:
             if "device" in values:
                 given = {name: values.pop(name) for name in entry.run_fields}

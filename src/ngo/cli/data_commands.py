@@ -23,22 +23,22 @@ from ngo.training.spec import RunSpec
 @click.argument("name")
 @options.data_root_option
 @click.option("--out", type=RESULT, help="Write the files' checksums to this JSON file.")
-def data(name: str, data_root: Path | None, out: Path | None) -> None:
+def data(name: str, data_root: Path, out: Path | None) -> None:
     """Verify the files of a data set, and download missing ones.
 
     Look at the data set that comes with scikit-learn:
       ngo data digits
     """
     source = DATASETS[name]
-    root = download.data_root(data_root)
-    download.prepare(name, root)
-    samples = len(source.labels(root))
+    download.prepare(name, data_root)
+    samples = len(source.labels(data_root))
     if source.folder is not None or name in DESCRIBED:
-        loading.checked_arrays(name, source, source.read(root), root)  # decodes images, once
+        # Decodes images, once.
+        loading.checked_arrays(name, source, source.read(data_root), data_root)
     if out is not None:
         write_text(out, manifest_text(name, samples))
     what = source.folder or (source.files and f"{len(source.files)} files verified")
-    place = f"{what} in {root}" if what else "no files to verify"
+    place = f"{what} in {data_root}" if what else "no files to verify"
     click.echo(f"{name}: {samples:,} training samples, {place}")
 
 
@@ -47,7 +47,7 @@ def data(name: str, data_root: Path | None, out: Path | None) -> None:
 @options.data_root_option
 @click.option("--name", help="Name of the data set  [default: that of the file]")
 @click.option("--out", type=ending(".yaml"), required=True, help="Description to write (YAML).")
-def describe(path: Path, data_root: Path | None, name: str | None, out: Path) -> None:
+def describe(path: Path, data_root: Path, name: str | None, out: Path) -> None:
     """Describe a file of arrays, so that configs can name it as a data set.
 
     PATH is a NumPy file (.npz) with x_train, y_train, x_test and y_test, and owner_train if samples
@@ -57,7 +57,7 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
     Describe the arrays of a file:
       ngo describe flowers.npz --out flowers.yaml
     """
-    values = describe_data(path, download.data_root(data_root), name or path.resolve().stem)
+    values = describe_data(path, data_root, name or path.resolve().stem)
     write_text(out, as_text(values))
     shape = " × ".join(map(str, values["input_shape"]))
     kind = f"{values['classes']} classes" if values["classes"] else "no classes"
@@ -77,7 +77,7 @@ def describe(path: Path, data_root: Path | None, name: str | None, out: Path) ->
 @click.option("--key", help="The hash of the file --job.", default="")
 @options.data_root_option
 @click.option("--out", type=RESULT, required=True, help="Partition file to write (parquet).")
-def partition(job: Path | None, key: str, data_root: Path | None, out: Path, **given: Any) -> None:
+def partition(job: Path | None, key: str, data_root: Path, out: Path, **given: Any) -> None:
     r"""Assign each training sample to a worker.
 
     Writes a parquet file with the columns worker, sample and label.
@@ -88,18 +88,17 @@ def partition(job: Path | None, key: str, data_root: Path | None, out: Path, **g
     """
     from ngo.training.partition_file import read, write
 
-    root = download.data_root(data_root)
     if job is not None:
         from ngo.pipeline.job_training import read_job
 
         specs = [_spec(fields) for fields in read_job(job, key)["partitions"]]
-        write(out, specs, root)
+        write(out, specs, data_root)
         click.echo(f"{len(specs)} partitions → {out}")
         return
     spec = _spec(given)
     classes = DATASETS[spec.dataset].classes
-    write(out, [spec], root)
-    labels, parts = loading.train_labels(spec.dataset, root), read(out, spec)
+    write(out, [spec], data_root)
+    labels, parts = loading.train_labels(spec.dataset, data_root), read(out, spec)
     sizes = [len(part) for part in parts]
     each = f"{min(sizes)} to {max(sizes)} for each of {spec.workers} workers"
     facts = [f"{sum(sizes)} samples, {each}"]

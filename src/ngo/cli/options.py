@@ -204,6 +204,7 @@ def run_option(name: str) -> FieldOption:
 data_root_option = click.option(
     "--data-root",
     type=ROOT,
+    callback=lambda context, option, given: download.data_root(given),
     help=f"Folder of the data sets  [default: ${download.ROOT_VARIABLE}, "
     f"else {download.DEFAULT_ROOT}/]",
 )

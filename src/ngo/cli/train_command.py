@@ -57,7 +57,7 @@ from verdicts.registry import UserError
 @click.option("--out", type=options.FOLDER, help="Folder for metrics.parquet and run.json.")
 def train(
     partition_file: Path | None,
-    data_root: Path | None,
+    data_root: Path,
     device: str,
     job: Path | None,
     key: str,
@@ -94,7 +94,6 @@ def train(
       ngo train --dataset digits --method ngo --p 0.9 --gamma 0.3 \
         --batch-size 16 --epochs 2 --out out/
     """
-    root = download.data_root(data_root)
     how = {"threads": threads, "checkpoint_seconds": checkpoint_seconds}
     if job is not None:
         if partition_file is None:
@@ -102,14 +101,14 @@ def train(
         from ngo.cli.run_training import train_in_job
 
         with claimed(device) as place:
-            click.echo(f"→ {train_in_job(job, key, partition_file, root, place, **how)}")
+            click.echo(f"→ {train_in_job(job, key, partition_file, data_root, place, **how)}")
         return
     if out is None:
         raise UserError("out: the option --out is missing; name a folder for the run.")
     spec = options.spec_of_options(given)
     steps = [_snapshot(step) for step in snapshots]
     chosen(device)
-    download.check(spec.dataset, root)
+    download.check(spec.dataset, data_root)
     if distributed:
         if snapshots:
             fault = "a distributed run keeps no models; leave out --snapshot or --distributed"
@@ -125,11 +124,11 @@ def train(
     common = {"parts": partition_file and read(partition_file, spec), "overwrite": overwrite}
     if distributed:
         common |= {"device": device, "timeout": timeout, "threads": threads}
-        train_distributed(spec, out, root, processes=processes, **common)
+        train_distributed(spec, out, data_root, processes=processes, **common)
         return
     LOG.info(spec.id)
     with claimed(device) as place:
-        train_here(spec, out, root, device=place, snapshots=steps, **how, **common)
+        train_here(spec, out, data_root, device=place, snapshots=steps, **how, **common)
 
 
 def _snapshot(step: str) -> int | str:
