@@ -13,11 +13,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from ngo import printing
 from ngo.pipeline.config import read_config
 from ngo.pipeline.paths import NGO, archived_name
 from ngo.pipeline.plan import Plan, plan
-from ngo.printing import as_markdown as table_as_markdown
-from ngo.printing import page
 from verdicts.registry import UserError
 
 COMMENT = re.compile(r"(?:^|\s)#\s+(.*?)\bassumed:\s*(.*)")
@@ -101,13 +100,13 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
 def as_markdown(values: Sequence[Assumption], tier: str) -> str:
     """A caption, and a Markdown table for each section of the config."""
     tables = _tables(values).items()
-    parts = [table_as_markdown(pd.DataFrame(rows), f"## {name}") for name, rows in tables]
+    parts = [printing.as_markdown(pd.DataFrame(rows), f"## {name}") for name, rows in tables]
     return "\n".join([f"{_caption(values, tier)}\n", *parts])
 
 
 def as_html(values: Sequence[Assumption], tier: str) -> str:
     """The caption and the tables as an HTML page."""
-    return page(_caption(values, tier), _tables(values))
+    return printing.page(_caption(values, tier), _tables(values))
 
 
 def _caption(values: Sequence[Assumption], tier: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -94,17 +94,17 @@ class Artefact:
     #: Whether there is a drawing, ``results/TIER/figures/NAME.png``.
     figure: bool = True
     #: The names of files in ``results/TIER/tables``, without suffixes.
-    tables: tuple[str, ...] = ()
+    tables: Sequence[str] = ()
     #: The CSV file with the paper's numbers, by name.
     reference: str | None = None
     #: The fields that distinguish runs (or partitions) of one seed. None if each run is shown by
     #: itself, or none.
-    apart: tuple[str, ...] | None = None
+    apart: Sequence[str] | None = None
     #: Numbers that the config gives: each parameter with a range, above the first number and at
     #: most the second.
-    values: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
     #: Further parameters: ``network``, the config's networks, and ``claims``, the file of claims.
-    asks: tuple[str, ...] = ()
+    asks: Sequence[str] = ()
     #: Whether its notebook is the one of all experiments that no figure reads.
     of_experiment: bool = False
 
@@ -112,9 +112,8 @@ class Artefact:
     def read(cls, name: str, facts: Mapping, notebook: Path) -> Artefact:
         """From an entry of the config; what it does not state has a default."""
         reads = facts.get("reads", name)
-        lists = {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
         named = reads if isinstance(reads, Mapping) else {"metrics": reads}
-        return cls(**{**facts, **lists, "name": name, "notebook": notebook, "reads": named})
+        return cls(**{**facts, "name": name, "notebook": notebook, "reads": named})
 
     def outputs(self) -> list[str]:
         """The files, from the folder of a tier; the one to look at first comes first."""

@@ -6,7 +6,7 @@ Light: the workflow imports this module at every start, so it imports no torch.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -304,7 +304,7 @@ def _tables(training: Iterable[str], partitions: Iterable[str], measures: Mappin
     return {*training, *(f"classes_{name}" for name in partitions), *measured, ALL}
 
 
-def _check_apart(key: str, specs: Iterable[RunSpec], apart: tuple[str, ...]) -> None:
+def _check_apart(key: str, specs: Iterable[RunSpec], apart: Sequence[str]) -> None:
     """Raise a UserError for two runs of a seed that their table or figure can't tell apart."""
     cells: dict[tuple, RunSpec] = {}
     for spec in specs:
