@@ -87,9 +87,8 @@ def expanded(key: str, case: Mapping) -> list[dict]:
 
 def named_settings(key: str, config: Mapping, names: list[str]) -> dict[str, Mapping]:
     """The settings with these names; a UserError for a name that does not exist."""
-    for name in names:
-        one_of(f"{key}.settings", name, config["settings"])
-    return {name: config["settings"][name] for name in names}
+    known = config["settings"]
+    return {name: known[one_of(f"{key}.settings", name, known)] for name in names}
 
 
 def check_fields(key: str, values: Mapping) -> None:

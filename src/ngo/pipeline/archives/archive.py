@@ -90,12 +90,10 @@ def collect(configs: Sequence[Path], artefacts: Iterable[str] = ()) -> Members:
     ``configs`` are the tier's config files, overlays last; results are read from ``results``. An
     archive for all artefacts has all runs of the configs. Raises a UserError for a missing file.
     """
-    named, planned = list(artefacts), _plan_of(configs)
+    planned = _plan_of(configs)
+    named = [one_of("figure or table", name, planned.artefacts) for name in artefacts]
     shown = named or list(planned.artefacts)
-    for name in shown:
-        one_of("figure or table", name, planned.artefacts)
-    tables = {table for name in shown for table in planned.tables(name)}
-    needed = tables.union(shown) if named else {ALL}
+    needed = {*named, *(table for name in named for table in planned.tables(name))} or {ALL}
     specs = {spec.id: spec for name in needed for spec in planned.runs_of(name)}
     drawn = [spec for name in shown for spec in planned.partitions.get(name, {}).values()]
     inputs = [path for name in shown for read in planned.inputs(name).values()
