@@ -10,7 +10,7 @@ from runs import digits_run
 from ngo.cli import run_training
 from ngo.cli.options import spec_of_options
 from ngo.pipeline.jobs import Combination, Drawing, Job
-from ngo.pipeline.paths import RUNS, partition_file
+from ngo.pipeline.paths import RUNS, job_table, partition_file
 from ngo.pipeline.workflow_start import write_files
 from ngo.training.checkpoint import Stopped
 from ngo.training.partition_file import train_labels
@@ -52,8 +52,8 @@ def job(tmp_path, monkeypatch):
 def planned(*methods, **fields):
     specs = [digits_run(seed=seed, method=m, **fields) for m in methods for seed in (0, 1)]
     cut = tuple(Combination(tuple(specs[k : k + 2])) for k in range(0, len(specs), 2))
-    made = Job("own", "test", "one", cut, {specs[0].id: ["final"]})
-    drawing = Drawing("test", "one", tuple(specs[:2]))
+    made = Job("own", job_table("test", "own"), "one", cut, {specs[0].id: ["final"]})
+    drawing = Drawing(partition_file("test", "one"), tuple(specs[:2]))
     write_files([made, drawing])
     parts = partition_file("test", "one")
     draw = ["partition", "--job", drawing.file, "--key", drawing.key, "--out", parts]

@@ -21,7 +21,7 @@ from ngo.common.files import hashed, try_lock
 from ngo.engine.population import Stack
 from ngo.pipeline.job_training import train_job, try_combinations
 from ngo.pipeline.jobs import Combination, Job
-from ngo.pipeline.paths import RUNS
+from ngo.pipeline.paths import RUNS, job_table
 from ngo.pipeline.workflow_start import write_files
 from ngo.training import run as training_run
 from ngo.training import tidy
@@ -58,7 +58,7 @@ class Trainer:
         for spec in specs:
             combinations.setdefault(replace(spec, seed=0), []).append(spec)
         cut = tuple(Combination(tuple(runs)) for runs in combinations.values())
-        job = Job("own", "test", "one", cut, snapshots or {})
+        job = Job("own", job_table("test", "own"), "one", cut, snapshots or {})
         write_files([job])
         self.trained.clear()
         return train_job(Path(job.file), job.key, self, self.width), list(self.trained)

@@ -25,7 +25,7 @@ from ngo.common import versions
 from ngo.common.files import hashed
 from ngo.common.registries import DATASETS, METHODS
 from ngo.data.description import identity
-from ngo.pipeline.paths import job_table, tier_folder
+from ngo.pipeline.paths import job_table, partition_file
 from ngo.pipeline.plan import Plan
 from ngo.training.evaluation import evaluation_steps
 from ngo.training.results_version import results_version, version_of
@@ -101,6 +101,13 @@ class JobFile:
     """A file that the workflow writes before it starts a job, and the job reads."""
 
     content: Mapping[str, object]
+    #: The path of what the job makes.
+    table: str
+
+    @property
+    def file(self) -> str:
+        """Its path, beside what the job makes."""
+        return str(Path(self.table).with_suffix(".json"))
 
     @cached_property
     def text(self) -> str:
@@ -119,7 +126,8 @@ class Job(JobFile):
     """Some runs of one experiment in one setting, which one process trains in turn."""
 
     name: str
-    tier: str
+    #: The path of the tidy table of its runs.
+    table: str
     setting: str
     combinations: tuple[Combination, ...]
     #: The steps after which a run's models are kept, by the run's id.
@@ -145,16 +153,6 @@ class Job(JobFile):
         return int(resources["runtime"]) * len(self.runs)
 
     @property
-    def table(self) -> str:
-        """Its output: the tidy table of its runs."""
-        return job_table(self.tier, self.name)
-
-    @property
-    def file(self) -> str:
-        """Its file, which the workflow writes before it starts the job."""
-        return str(Path(self.table).with_suffix(".json"))
-
-    @property
     def content(self) -> dict[str, object]:
         """The content of its file."""
         combinations = [
@@ -173,19 +171,13 @@ class Job(JobFile):
 class Drawing(JobFile):
     """The partitions of a setting, which one process draws into one file."""
 
-    tier: str
-    setting: str
+    table: str
     specs: tuple[RunSpec, ...]
 
     @property
     def datasets(self) -> list[str]:
         """The data sets that are divided."""
         return sorted({spec.dataset for spec in self.specs})
-
-    @property
-    def file(self) -> str:
-        """Its file, which the workflow writes before it starts the job."""
-        return f"{tier_folder(self.tier)}/partitions/{self.setting}.json"
 
     @property
     def content(self) -> dict[str, object]:
@@ -208,7 +200,7 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
         for name, block in _blocks(whole, combinations, plan.config.get("seeds_per_job")):
             ids = {spec.id for combination in block for spec in combination.runs}
             kept = {run: steps for run, steps in plan.snapshots.items() if run in ids}
-            made[experiment].append(Job(name, plan.tier, setting, block, kept))
+            made[experiment].append(Job(name, job_table(plan.tier, name), setting, block, kept))
     names = Counter(job.name for group in made.values() for job in group)
     if twice := [name for name, count in names.items() if count > 1]:
         raise UserError(f"settings: two jobs have the name {twice[0]!r}; rename a setting.")
@@ -218,7 +210,7 @@ def jobs(plan: Plan) -> dict[str, list[Job]]:
 def drawings(plan: Plan) -> dict[str, Drawing]:
     """The drawing of partitions of each setting of a plan."""
     return {
-        setting: Drawing(plan.tier, setting, tuple(specs[name] for name in sorted(specs)))
+        setting: Drawing(partition_file(plan.tier, setting), tuple(specs[k] for k in sorted(specs)))
         for setting, specs in plan.drawn.items()
     }
 

@@ -48,8 +48,7 @@ def report_contents(configs: Sequence[Path]) -> contents.Contents:
         row if row.shows in names else replace(row, shows="")
         for row in read_rows(folder / f"tables/{CLAIMS}.csv")
     ]
-    records = (RUNS / run / RECORD for run in sorted(planned.shown_runs))
-    trained = [json.loads(contents.text(place)) for place in records]
+    trained = [json.loads(contents.text(RUNS / run / RECORD)) for run in planned.shown_runs]
     registration = read_registration(registration_path(planned.claims))
     groups = bases(planned.ledger.claims, planned, {})
     began = _first_runs(planned, trained, groups)
