@@ -255,10 +255,8 @@ def plan(config: Mapping) -> Plan:
     check_device(config["device"])
     runs, universes = experiments(config)
     training = {name: list(specs) for name, specs in runs.items()}
-    settings: dict[str, str] = {}
-    for specs in runs.values():
-        for spec, setting in specs.items():
-            settings.setdefault(spec.id, setting)
+    pairs = [pair for specs in reversed(runs.values()) for pair in specs.items()]
+    settings = {spec.id: setting for spec, setting in pairs}  # the first is the last to come
     partitions = {name: _partitions(config, name) for name in config["partitions"]}
     defined = [*whole["training"], *(PREFIX + name for name in whole.get("universes", ()))]
     tables = _tables(defined, whole["partitions"], whole)
