@@ -84,15 +84,14 @@ def assumptions(configs: Sequence[str | Path]) -> list[Assumption]:
     for a comment on a line without a value.
     """
     marked: dict[Place, tuple[str, Path]] = {}
-    base: dict = {}
-    for number, path in enumerate(configs, start=1):
-        overlay = read_config([path])
+    for number, path in enumerate(configs):
+        base, overlay = read_config(configs[:number]), read_config([path])
         marked = {at: why for at, why in marked.items() if not _replaced(at, base, overlay)}
         marked |= {at: (reason, Path(path)) for at, reason in _marked(path)}
-        base = read_config(configs[:number])
-    sections = list(base)
+    whole = read_config(configs)
+    sections = list(whole)
     return [
-        Assumption(place, reduce(getitem, place, base), *why)
+        Assumption(place, reduce(getitem, place, whole), *why)
         for place, why in sorted(marked.items(), key=lambda item: sections.index(item[0][0]))
     ]
 
