@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional as F
 
 from ngo.common.seeding import torch_stream
+from ngo.models.layers import KERNEL_SIZES, _ConvPoolReLU
 from ngo.native import build
-from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu, conv_pool_relu_backward
 from ngo.native.gossip_step import relayed_sums
 from ngo.native.layer_chain import Chain, Layer
 from ngo.native.threads import in_order, threads
@@ -28,8 +28,8 @@ def test_non_finite_numbers_are_pooled_as_by_torch(value):
     weight = torch.randn(4, 2, 3, 3, generator=generator)
     bias = torch.randn(4, generator=generator)
     expected = F.relu(F.max_pool2d(F.conv2d(x, weight, bias), 2))
-    y, _ = conv_pool_relu(x.movedim(0, -1).contiguous(), weight.movedim(1, -1).contiguous(), bias)
-    assert torch.allclose(y.movedim(-1, 0), expected, atol=1e-5, equal_nan=True)
+    y = _ConvPoolReLU.apply(x, weight, bias)
+    assert torch.allclose(y, expected, atol=1e-5, equal_nan=True)
     assert not expected.isfinite().all()
 
 
@@ -54,26 +54,24 @@ def normal(*shape):
 
 
 def random_layer(number, draw=normal):
-    """Batch-last images, kernels with the channels last, and the number of outputs."""
+    """Images ``[b, channels, h, w]``, kernels and biases."""
     b, out = 1 + number % 37, 1 + number % 11
     channels, k = (1, 2, 3, 6, 10, 16, 19, 33)[number % 8], KERNEL_SIZES[number // 8 % 2]
     h, w = k + 1 + number % 5, k + 1 + number // 5 % 7
-    return draw(channels, h, w, b), draw(out, k, k, channels), draw(out)
+    x, weight = draw(channels, h, w, b).movedim(-1, 0), draw(out, k, k, channels).movedim(-1, 1)
+    return x.requires_grad_(), weight.requires_grad_(), draw(out).requires_grad_()
 
 
 def exact(x, weight, which, gradient):
     """The gradients of x, weight and bias in float64, given the winners."""
-    h, w = (x.shape[i] - weight.shape[1] + 1 for i in (1, 2))
-    of_pooled = gradient.double().movedim(-1, 0)
-    of_convolution = x.new_zeros(x.shape[-1], len(weight), h, w, dtype=torch.float64)
+    h, w = (x.shape[i] - weight.shape[2] + 1 for i in (2, 3))
+    of_convolution = x.new_zeros(len(x), len(weight), h, w, dtype=torch.float64)
     for place in range(4):
         corner = of_convolution[:, :, place // 2 : h // 2 * 2 : 2, place % 2 : w // 2 * 2 : 2]
-        corner += torch.where(which.movedim(-1, 0) == place, of_pooled, 0)
-    leaves = [x.double().movedim(-1, 0).requires_grad_()]
-    leaves += [weight.double().movedim(-1, 1).requires_grad_()]
+        corner += torch.where(which.movedim(-1, 0) == place, gradient.double(), 0)
+    leaves = [x.detach().double().requires_grad_(), weight.detach().double().requires_grad_()]
     leaves += [torch.zeros(len(weight), dtype=torch.float64, requires_grad=True)]
-    dx, dw, db = torch.autograd.grad(F.conv2d(*leaves), leaves, of_convolution)
-    return dx.movedim(0, -1), dw.movedim(1, -1), db
+    return torch.autograd.grad(F.conv2d(*leaves), leaves, of_convolution)
 
 
 @pytest.mark.parametrize("number", range(0, 4000, 171))
@@ -81,31 +79,32 @@ def test_outputs_and_gradients_equal_torchs(processor, number):
     """On integers, so that sums are exact and ties frequent. Where a side of the convolution's
     output is odd, pooling ignores the last row or column.
     """
-    x, weight, bias = random_layer(number, integers)
-    leaves = [x.movedim(-1, 0).clone(), weight.movedim(-1, 1).clone(), bias.clone()]
-    expected = F.relu(F.max_pool2d(F.conv2d(*(leaf.requires_grad_() for leaf in leaves)), 2))
+    leaves = x, weight, bias = random_layer(number, integers)
+    expected = F.relu(F.max_pool2d(F.conv2d(*leaves), 2))
     gradient = integers(*expected.shape)
-    y, which = conv_pool_relu(x, weight, bias)
-    assert torch.equal(y.movedim(-1, 0), expected)
-    arguments = x, weight, which, gradient.movedim(0, -1).contiguous()
-    dx, dw, db = conv_pool_relu_backward(*arguments, of_input=True)
-    wanted = torch.autograd.grad((gradient * expected).sum(), leaves)
-    for ours, theirs in zip((dx.movedim(-1, 0), dw.movedim(-1, 1), db), wanted, strict=True):
-        assert torch.equal(ours, theirs)
-    nothing, *same = conv_pool_relu_backward(*arguments, of_input=False)
-    assert nothing is None
-    assert torch.equal(same[0], dw)
-    assert torch.equal(same[1], db)
+    y = _ConvPoolReLU.apply(*leaves)
+    assert torch.equal(y, expected)
+    ours = torch.autograd.grad(y, leaves, gradient)
+    wanted = torch.autograd.grad(expected, leaves, gradient)
+    for mine, theirs in zip(ours, wanted, strict=True):
+        assert torch.equal(mine, theirs)
+    y = _ConvPoolReLU.apply(x.detach(), weight, bias)
+    same = torch.autograd.grad(y, (weight, bias), gradient)
+    for mine, theirs in zip(same, ours[1:], strict=True):
+        assert torch.equal(mine, theirs)
 
 
 def test_gradients_are_exact_to_rounding(processor):
     """Each is a sum: its error is at most some units of rounding of the sum of absolute terms."""
     for number in range(0, 1500, 4):
-        x, weight, bias = random_layer(number)
-        y, which = conv_pool_relu(x, weight, bias)
-        dropped = torch.rand(len(y), 1, 1, y.shape[-1]) <= 0.25  # samples of a channel
+        leaves = x, weight, _ = random_layer(number)
+        y = _ConvPoolReLU.apply(*leaves)
+        *_, which = y.grad_fn.saved_tensors
+        dropped = (
+            torch.rand(y.shape[1], 1, 1, len(y)).movedim(-1, 0) <= 0.25
+        )  # samples of a channel
         gradient = normal(*y.shape) * ~dropped
-        ours = conv_pool_relu_backward(x, weight, which, gradient, of_input=True)
+        ours = torch.autograd.grad(y, leaves, gradient)
         theirs = exact(x, weight, which, gradient)
         absolute = exact(x.abs(), weight.abs(), which, gradient.abs())
         for mine, wanted, size in zip(ours, theirs, absolute, strict=True):

@@ -13,6 +13,7 @@ from torch import nn
 
 from ngo.engine.backends import Workers
 from ngo.models.layers import (
+    KERNEL_SIZES,
     VAE,
     ConvPoolReLU2d,
     Dropout,
@@ -24,7 +25,6 @@ from ngo.models.layers import (
 )
 from ngo.models.task import correct, cross_entropy, negative_elbo, squared_error
 from ngo.native.build import available
-from ngo.native.conv_pool_relu import KERNEL_SIZES
 from ngo.native.layer_chain import CONVOLUTIONS, LAYERS, Chain, Layer
 
 #: Activations before which the maximum may be taken.

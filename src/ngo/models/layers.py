@@ -24,7 +24,14 @@ from torch.nn import functional as F
 from ngo.common.seeding import torch_stream
 from ngo.native.build import available
 from ngo.native.card_streams import CardStreams
-from ngo.native.conv_pool_relu import KERNEL_SIZES, conv_pool_relu, conv_pool_relu_backward
+from ngo.native.threads import SIZE, call
+
+#: The sides of kernels for which convolutions before pooling are compiled.
+KERNEL_SIZES = (3, 5)
+
+# Elements of one row of a tile of such a convolution's output. A tile of this size and its inputs
+# fit into a core's first-level cache.
+TILE = 512
 
 
 class ConvPoolReLU2d(nn.Conv2d):
@@ -115,21 +122,36 @@ def plain_kernel(layer: nn.Conv2d) -> tuple[int, int]:
 
 
 class _ConvPoolReLU(torch.autograd.Function):
-    """``conv_pool_relu`` on images ``[b, channels, h, w]``."""
+    """A convolution of images ``[b, channels, h, w]``, 2 × 2 max pooling and ReLU, compiled.
+
+    The compiled code has the batch as the last dimension and the kernels' channels last. Beside the
+    output it keeps the place of the maximum in each window, uint8, and 4 where the output is 0. A
+    gradient of 0 contributes nothing, even where the images or the kernels are not finite (in
+    torch, 0 times infinity is NaN).
+    """
 
     @staticmethod
     def forward(ctx, x, weight, bias):
-        batch_last, taps = to_batch_last(x), weight.movedim(1, -1).contiguous()
-        y, argmax = conv_pool_relu(batch_last, taps, bias.contiguous())
-        ctx.save_for_backward(batch_last, taps, argmax)
+        images, taps = to_batch_last(x), weight.movedim(1, -1).contiguous()
+        (channels, h, w, b), (out, k, *_) = images.shape, taps.shape
+        y = images.new_empty(out, (h - k + 1) // 2, (w - k + 1) // 2, b)
+        places = torch.empty_like(y, dtype=torch.uint8)
+        ctx.sizes = b, channels, h, w, out, k
+        ctx.save_for_backward(images, taps, places)
+        tile = max(1, TILE // b)
+        tensors = images, taps, bias.contiguous(), y, places, y.new_empty(4 * out * tile * b)
+        call("ngo_conv_pool_relu", *tensors, tile, *ctx.sizes, 1)
         return y.movedim(-1, 0)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):
-        dx, dw, db = conv_pool_relu_backward(
-            *ctx.saved_tensors, to_batch_last(gradient), of_input=ctx.needs_input_grad[0]
-        )
+        images, taps, places = ctx.saved_tensors
+        dx = torch.empty_like(images) if ctx.needs_input_grad[0] else None
+        dw, db = torch.empty_like(taps), taps.new_empty(len(taps))
+        size = call("ngo_conv_pool_relu_backward_workspace", *ctx.sizes, result=SIZE)
+        own = images, taps, places, to_batch_last(gradient)
+        call("ngo_conv_pool_relu_backward", *own, dx, dw, db, dw.new_empty(size), *ctx.sizes)
         return dx if dx is None else dx.movedim(-1, 0), dw.movedim(-1, 1), db
 
 
