@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from itertools import islice
 from typing import Any
 
@@ -97,17 +96,15 @@ def first_layers(
     faster; linear layers alone need ``least`` parameters.
     """
     for count in range(len(leaves), 0, -1):
-        copies = [copy(leaf) for leaf in leaves[:count]]
-        for each in copies:
-            vars(each).pop("forward", None)
+        first = nn.Sequential(*leaves[:count])
         try:
-            reader = _Reader(nn.Sequential(*copies), None, shape)
+            reader = _Reader(first, None, shape)
         except (_Other, ValueError):
             continue
         kinds = [LAYERS[layer.kind] for layer in reader.layers]
         kinds = [kind for kind in kinds if kind != "padding"]
         pooled = kinds.count("conv_pool_relu") + kinds.count("conv_pool")
-        enough = pooled or sum(map(torch.numel, nn.Sequential(*copies).parameters())) >= least
+        enough = pooled or sum(map(torch.numel, first.parameters())) >= least
         right = 2 * pooled + kinds.count("linear") > 1 and kinds.count("convolution") <= pooled
         right &= kinds[0] in (*CONVOLUTIONS, "linear") and not reader.normalised
         return (count, reader.layers, reader.shape) if right and enough else None
@@ -138,7 +135,8 @@ class _Reader:
         for buffer in module.buffers():
             self._buffers[id(buffer)] = start
             start += buffer.numel() * buffer.is_floating_point()
-        _require(all(map(unchanged, module.modules())))
+        # Those of a part of a module have been asked, and may have a compiled forward pass.
+        _require(generator is None or all(map(unchanged, module.modules())))
         self._read(module)
         # No parameter, or one, or a buffer, that no layer has.
         _require(total and not self._starts and not self._buffers)
@@ -275,13 +273,12 @@ class _Reader:
         _require(layer.dim == 1 and self.shape == (math.prod(sizes),))
         self.shape = tuple(sizes)
 
-    def _softmax(self, layer: nn.Softmax) -> None:
+    def _softmax(self, layer: nn.Softmax | nn.LogSoftmax) -> None:
         _require(layer.dim in (1, -1) and len(self.shape) == 1)
-        self._add("softmax", self.shape)
-
-    def _log_softmax(self, layer: nn.LogSoftmax) -> None:
-        _require(layer.dim in (1, -1) and len(self.shape) == 1)
-        self.normalised = True  # cross entropy normalises
+        if type(layer) is nn.LogSoftmax:
+            self.normalised = True  # cross entropy normalises
+        else:
+            self._add("softmax", self.shape)
 
 
 #: Activations, of which some have a number.
@@ -297,8 +294,7 @@ READERS: dict[type, Callable[[_Reader, Any], None]] = {
     VAE: _Reader._vae,
     nn.Flatten: _Reader._flatten,
     nn.Unflatten: _Reader._unflatten,
-    nn.Softmax: _Reader._softmax,
-    nn.LogSoftmax: _Reader._log_softmax,
+    **dict.fromkeys((nn.Softmax, nn.LogSoftmax), _Reader._softmax),
 }
 
 #: Layers that do nothing; dropout, if it drops none.

@@ -268,7 +268,8 @@ def sequence(layer: Any, x: Any) -> Any:
     others = facts and not (given and given[0][1:] == of_sample and facts == facts_of(layer))
     if others or given in torchs:
         return type(layer).forward(layer, x)
-    leaves, known, is_torchs = [*row], KNOWN.setdefault(layer, {}), True
+    leaves, known = [*row], KNOWN.setdefault(layer, {})
+    count, torchs_own = len(leaves), 0
     ends = [_with_one_layout(x)]
     while leaves:
         fit = type(x) is torch.Tensor and _fit(x)
@@ -277,24 +278,20 @@ def sequence(layer: Any, x: Any) -> Any:
             b, plain, at = len(x), partial(_plain, taken), byref(chain)
             work = Memory(call("ngo_chain_workspace", at, b, result=SIZE))
             how = plain, "chain", (b, *shape), (work, at, b)
-            is_torchs = False
             x = _Taken.apply(*how, x.contiguous(), *weights)
             del leaves[: len(taken)]
         elif (*map(type, leaves[:2]),) in NORMED and all(map(_facts, leaves[:2])):
             x = TAKEN[type(leaves[0])](leaves.pop(0), x, relu=bool(leaves.pop(0)))
-            is_torchs = False
         elif type(leaves[0]) is ViewedConv2d and facts and _facts(leaves[0]):
             x = convolution(leaves.pop(0), x)  # no view follows before the end
-            is_torchs = False
         else:
             leaf = leaves.pop(0)
             # It may have a shortcut.
             own = not (of_torch(type(leaf)) or row_of(leaf))
-            if own and _with_one_layout(x):
-                is_torchs = False
+            torchs_own += not (own and _with_one_layout(x))
             x = leaf(x)
     ends.append(_with_one_layout(x))
-    if is_torchs:  # this pass is like those after it
+    if torchs_own == count:  # this pass is like those after it
         if given:
             torchs.add(given)
         for end in filter(None, ends):
