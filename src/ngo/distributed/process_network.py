@@ -52,7 +52,7 @@ class ProcessNetwork(Network):
 
     def send(self, rows: Tensor) -> Tensor:
         """Each row goes once to each process with a neighbour."""
-        return self._exchange(rows)[1]
+        return self._exchange(rows)
 
     def swap(self, rows: Tensor) -> Tensor:
         """Rows of edges within this process change places; the others go to their processes."""
@@ -84,15 +84,15 @@ class ProcessNetwork(Network):
 
     def mix(self, rows: Tensor, gamma: float = 1.0) -> None:
         """The product of the local rows of W with the rows of the local workers and neighbours."""
-        others, theirs = self._exchange(rows)
+        theirs = self._exchange(rows)
         if self.byzantine is None:
             both = torch.cat([rows, theirs])
-            mix(both, self.near(others), gamma, spread=self._spread)
+            mix(both, self.near(), gamma, spread=self._spread)
             rows.copy_(both[: len(rows)])
         else:
             self.refuse_directed()
             step = partial(linear_step, gamma=gamma, spread=self._spread)
-            self._among_byzantine(step, rows, others, theirs, None)
+            self._among_byzantine(step, rows, theirs, None)
 
     def pull(
         self, X: Tensor, step: Pulls, at: Tensor | None = None, theirs: Tensor | None = None
@@ -100,19 +100,17 @@ class ProcessNetwork(Network):
         """The gossip step of the local rows, given the rows of the neighbours."""
         self.refuse_directed()
         if theirs is None:
-            others, theirs = self._exchange(X if at is None else at)
-        else:
-            others = self.elsewhere()
+            theirs = self._exchange(X if at is None else at)
         step = partial(step, spread=self._spread)
         if self.byzantine is None:
             seen = None if at is None else torch.cat([at, theirs])
-            X.copy_(step(torch.cat([X, theirs]), self.near(others), at=seen)[: len(X)])
+            X.copy_(step(torch.cat([X, theirs]), self.near(), at=seen)[: len(X)])
         else:
-            self._among_byzantine(step, X, others, theirs, at)
+            self._among_byzantine(step, X, theirs, at)
 
-    def near(self, others: list[int]) -> MixingMatrix:
-        """W among the local workers and the ``others``, without edges between two of these."""
-        return self.W.part([*self.local, *others], len(self.local))
+    def near(self) -> MixingMatrix:
+        """W among the local workers and those ``elsewhere``, without edges between two of these."""
+        return self.W.part([*self.local, *self.elsewhere()], len(self.local))
 
     def elsewhere(self) -> list[int]:
         """The workers in other processes from which the local ones receive, by process."""
@@ -124,11 +122,8 @@ class ProcessNetwork(Network):
         near = W.senders[among(W.senders, senders) & among(W.receivers, receivers)]
         return near.unique().tolist()
 
-    def _exchange(self, rows: Tensor) -> tuple[list[int], Tensor]:
-        """Send the local rows to neighbours, and count them.
-
-        Returns the neighbours in other processes, and their rows.
-        """
+    def _exchange(self, rows: Tensor) -> Tensor:
+        """Send the local rows to neighbours, and count them; the rows of those ``elsewhere``."""
         check_rows(rows, len(self.local))
         send, receive = {}, {}
         for q in self.group.others:
@@ -138,10 +133,10 @@ class ProcessNetwork(Network):
                 receive[q] = len(senders)
         received = self.group.exchange(rows, send, receive)
         self.count(int(among(self.W.senders, self.local).sum()), rows)
-        return self.elsewhere(), torch.cat([rows[:0], *received.values()])
+        return torch.cat([rows[:0], *received.values()])
 
     def _among_byzantine(
-        self, step: Callable[..., Tensor], X: Tensor, others: list[int], theirs: Tensor, at: Any
+        self, step: Callable[..., Tensor], X: Tensor, theirs: Tensor, at: Tensor | None
     ) -> None:
         """Replace the local rows ``X`` by those after a ``step``, in place.
 
@@ -158,7 +153,7 @@ class ProcessNetwork(Network):
         def all_rows(rows: Tensor) -> Tensor:
             """By the numbers of workers; 0 for those that are no neighbours."""
             placed = rows.new_zeros(W.n, rows.shape[1])
-            placed[local.start : local.stop], placed[others] = rows, theirs
+            placed[local.start : local.stop], placed[self.elsewhere()] = rows, theirs
             return placed
 
         seen = None if at is None else all_rows(at)

@@ -115,14 +115,14 @@ class Network:
         ``[e, 1]`` and the senders' rows ``[e, k]``. For a part of the model, send only that.
         """
         self.refuse_byzantine()
-        all_rows, W = torch.cat([rows, self.send(rows)]), self.near(self.elsewhere())
+        all_rows, W = torch.cat([rows, self.send(rows)]), self.near()
         check_rows(all_rows, W.n)
         kept = W.receivers < len(rows)
         receivers, senders = (sent(ends[kept], rows.device) for ends in (W.receivers, W.senders))
         return receivers, W.weights[kept, None].to(rows), all_rows[senders]
 
-    def near(self, others: list[int]) -> MixingMatrix:
-        """W among the own workers and, after them, the ``others``."""
+    def near(self) -> MixingMatrix:
+        """W among the own workers and, after them, those ``elsewhere``."""
         return self.W
 
     def swap(self, rows: Tensor) -> Tensor:
