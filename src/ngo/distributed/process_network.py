@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, cast
+from typing import cast
 
 import torch
 

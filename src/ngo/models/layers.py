@@ -39,11 +39,9 @@ class ConvPoolReLU2d(nn.Conv2d):
 
     On a CPU, a convolution without padding, stride, dilation and groups uses the compiled kernels.
     Its output has the batch as the last dimension in memory. Everything else uses torch's
-    operations; so do second derivatives with ``compiled = False``.
+    operations; so does vmap, which supports no others.
     """
 
-    # Whether the kernels may be used: not under vmap, which supports only torch's operations.
-    compiled = True
     # Whether vmap trains all convolutions on a GPU by products with patches, which are not grouped.
     patches = True
 
@@ -51,14 +49,12 @@ class ConvPoolReLU2d(nn.Conv2d):
         """``[b, in, h, w]`` to ``[b, out, (h − k + 1) // 2, (w − k + 1) // 2]``."""
         if self._can_use_kernels(x):
             return _ConvPoolReLU.apply(x, self.weight, self.bias)
-        y = super().forward(x) if self.compiled else convolved(self, x)
-        return F.relu(F.max_pool2d(y, 2))
+        return F.relu(F.max_pool2d(super().forward(x), 2))
 
     def _can_use_kernels(self, x: torch.Tensor) -> bool:
         k, p = plain_kernel(self)
         return (
-            self.compiled
-            and (k in KERNEL_SIZES and p == 0 and self.bias is not None)
+            (k in KERNEL_SIZES and p == 0 and self.bias is not None)
             and (x.dim() == 4 and x.shape[1] == self.in_channels)
             and min(len(x), *(side - k for side in x.shape[2:])) > 0  # 2 × 2 outputs or more
             and all(y.is_cpu and y.dtype == torch.float32 for y in (x, self.weight, self.bias))
@@ -86,6 +82,15 @@ def convolved(layer: nn.Conv2d, x: torch.Tensor) -> torch.Tensor:
     if not (trained and plain) or padding == "same":
         return nn.Conv2d.forward(layer, x)
     return convolved_by_patches(x, layer.weight, layer.bias, layer.stride, padding)
+
+
+def convolved_and_pooled(layer: ConvPoolReLU2d, x: torch.Tensor) -> torch.Tensor:
+    """The same of a ``ConvPoolReLU2d``."""
+    return F.relu(F.max_pool2d(convolved(layer, x), 2))
+
+
+#: What takes the forward passes of layers under vmap.
+UNDER_VMAP = {nn.Conv2d: convolved, ConvPoolReLU2d: convolved_and_pooled}
 
 
 def convolved_by_patches(
@@ -403,10 +408,7 @@ def _drawing_from(module: nn.Module, source: Source) -> Iterator[None]:
             if isinstance(layer, RandomLayer):
                 layer.source = source
                 restoring.callback(setattr, layer, "source", draw)
-            elif isinstance(layer, ConvPoolReLU2d):
-                layer.compiled = False
-                restoring.callback(setattr, layer, "compiled", True)
-            elif type(layer) is nn.Conv2d:
-                vars(layer)["forward"] = partial(convolved, layer)
+            elif type(layer) in UNDER_VMAP:
+                vars(layer)["forward"] = partial(UNDER_VMAP[type(layer)], layer)
                 restoring.callback(vars(layer).pop, "forward", None)
         yield

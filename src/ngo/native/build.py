@@ -19,7 +19,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from ngo.common.files import atomic_file, hashed, writable_folder
+from ngo.common.files import atomic_file, file_lock, hashed, writable_folder
 from verdicts.registry import UserError
 
 LOG = logging.getLogger("ngo")
@@ -93,8 +93,6 @@ def _compiled() -> Path:
     path = user_cache_path("ngo", appauthor=False) / f"{_build()}-{hashed(sources)}.so"
     if path.exists():
         return path
-    from ngo.common.files import file_lock
-
     key = "the kernels' cache (set XDG_CACHE_HOME to use another)"
     with file_lock(writable_folder(path.parent, key) / f"{path.name}.lock", lambda: None):
         if not path.exists():
