@@ -221,7 +221,8 @@ class Population:
         """
         entry = MODELS[model] if isinstance(model, str) else model
         self.task: Task = task or TASKS[entry.task]
-        if precision == "tf32" and torch.device(device).type == "cpu":
+        on_cpu = torch.device(device).type == "cpu"
+        if precision == "tf32" and on_cpu:
             raise UserError("precision: 'tf32' needs a GPU; use float32 or bfloat16 here.")
         self.precision = precision
         self.input_shape, self.brought = entry.input_shape, entry.brought
@@ -230,7 +231,7 @@ class Population:
         if self.draws and backend not in ("auto", "loop", "threads"):
             told = "can't draw from torch's global stream, as the module does; use auto, loop or"
             raise UserError(f"backend: {backend!r} {told} threads here.")
-        several = torch.device(device).type == "cpu" and entry.functions is not None
+        several = on_cpu and entry.functions is not None
         self.threads = (threads or cores()) if several else 1
         self.spread = over_threads(self.threads)
         numbers = range(n) if workers is None else workers
@@ -243,7 +244,6 @@ class Population:
             with torch.random.fork_rng(devices=[]):
                 # torch.manual_seed would also seed the GPUs' streams, which fork_rng leaves alone.
                 torch.default_generator.manual_seed(stream_seed(seed, "init", stream))
-                on_cpu = torch.device(device).type == "cpu"
                 made = entry.build(generator)
                 if own := entry.brought and entry.functions is not None:
                     with_own_dropout(made, generator)

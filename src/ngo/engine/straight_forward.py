@@ -273,9 +273,8 @@ def _is_constant(module: nn.Module, known: Collection[type], is_whole: bool) -> 
     call, but for its shape and ``training``.
     """
     constants = NUMBERS if is_whole else ()
-    if type(module) in known or of_torch(type(module)):
-        return False
-    if not all(map(unchanged, module.modules())):
+    own = type(module) not in known and not of_torch(type(module))
+    if not (own and all(map(unchanged, module.modules()))):
         return False
     kinds = {kind for each in module.modules() for kind in type(each).__mro__[:-1]}
     attributes = [x for kind in kinds if not of_torch(kind) for x in vars(kind).items()]
