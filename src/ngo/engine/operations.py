@@ -158,7 +158,8 @@ def _fit(*tensors: Maybe) -> bool:
 
 def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     """The output of the layer."""
-    weight, bias, (out, width) = layer.weight, layer.bias, layer.weight.shape
+    weight, bias = layer.weight, layer.bias
+    out, width = weight.shape
     right = x.numel() * out >= LEAST_PRODUCTS and x.shape[-1] == width <= MOST_INPUTS
     if not (right and weight.requires_grad and weight.is_contiguous() and _fit(x, weight, bias)):
         return F.linear(x, weight, bias)
