@@ -159,11 +159,12 @@ def _fit(*tensors: Maybe) -> bool:
 def linear(layer: nn.Linear, x: torch.Tensor) -> torch.Tensor:
     """The output of the layer."""
     weight, bias = layer.weight, layer.bias
-    out, width = weight.shape
-    right = x.numel() * out >= LEAST_PRODUCTS and x.shape[-1] == width <= MOST_INPUTS
-    if not (right and weight.requires_grad and weight.is_contiguous() and _fit(x, weight, bias)):
+    if x.numel() * weight.shape[0] < LEAST_PRODUCTS:
         return F.linear(x, weight, bias)
-    b = x.numel() // width
+    (out, width), b = weight.shape, x.numel() // weight.shape[1]
+    right = weight.requires_grad and weight.is_contiguous() and x.shape[-1] == width <= MOST_INPUTS
+    if not (right and _fit(x, weight, bias)):
+        return F.linear(x, weight, bias)
     sizes = torch.empty((width + out) * min(b, 64)), b, width, out
     shape = *x.shape[:-1], out
     return _Taken.apply(F.linear, "linear", shape, sizes, x.contiguous(), weight, bias)
