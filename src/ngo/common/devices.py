@@ -75,8 +75,6 @@ def claimed(device: str) -> Iterator[str]:
     if chosen(device) == "cpu":
         yield "cpu"
         return
-    import torch
-
     with ExitStack() as claim:
         place = f"cuda:{_claim(visible_gpus(), claim)}"
         if usable(device, place):
@@ -94,8 +92,6 @@ def usable(device: str, place: str) -> bool:
     If it can't, ``auto`` logs the reason and ``cuda`` raises a UserError. Typical reasons are a
     missing or old driver, and a build of torch for CPUs or for newer GPUs only.
     """
-    import torch
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns before some of the errors
         try:
@@ -123,8 +119,6 @@ def deterministic() -> None:
     By default, GPUs that support TF32 round the inputs of convolutions to 10 of the 23 bits.
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    import torch
-
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     set_float32("ieee")
@@ -135,8 +129,6 @@ def float32_parts() -> tuple[Any, ...]:
 
     That of ``torch.backends``, for all of them, does not reach convolutions in torch 2.11.
     """
-    import torch
-
     return torch.backends.cudnn.conv, torch.backends.cudnn.rnn, torch.backends.cuda.matmul
 
 
@@ -145,8 +137,6 @@ def set_float32(*precisions: str) -> None:
 
     Torch's older flags are set alike: otherwise it is an error to read them.
     """
-    import torch
-
     parts = float32_parts()
     wanted = precisions * (len(parts) // len(precisions))
     if [part.fp32_precision for part in parts] == list(wanted):

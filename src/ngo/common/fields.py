@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ngo.common.files import check_readable
 from ngo.common.registries import DECLARED, REGISTRIES
-from verdicts.files import check_keys
+from verdicts.files import check_keys, read_mapping
 from verdicts.registry import Registry, UserError, check, one_of, shown, unknown
 
 LARGEST = 2**63 - 1  # the largest integer in a column of a table
@@ -225,9 +225,7 @@ def as_number(value: object, allowed: Callable[[float], bool]) -> str:
 @cache
 def words(kind: str) -> Mapping[str, Any]:
     """Words of other frameworks: ``usual`` ones by field, or what is ``elsewhere``, by the word."""
-    import yaml
-
-    given = yaml.safe_load(Path(__file__).with_name("words.yaml").read_text("utf-8"))[kind]
+    given = read_mapping(Path(__file__).with_name("words.yaml"), "words")[kind]
     return {word: told for key, told in given.items() for word in key.split()}
 
 

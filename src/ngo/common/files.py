@@ -14,13 +14,10 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ngo.common.lazy import filelock
 from verdicts.files import content_of, readable, regular_file
 from verdicts.registry import UserError, in_a_line, shown
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 
 def check_path(path: str | Path, key: str) -> Path:
@@ -198,20 +195,18 @@ LOG = logging.getLogger("ngo")
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-def try_lock(path: str | Path) -> FileLock | None:
+def try_lock(path: str | Path) -> filelock.FileLock | None:
     """Acquire the lock file ``path``; None if another process holds it.
 
     The caller keeps the returned lock until ``release()``. On a file system without locks it
     excludes nobody, and a warning says so. Raises a UserError if the file can't be locked for
     another reason.
     """
-    from filelock import FileLock, Timeout
-
     # No lock that is the mere existence of a file: it would outlive a kill.
-    lock = FileLock(path, thread_local=False, fallback_to_soft=False)
+    lock = filelock.FileLock(path, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire(blocking=False)
-    except Timeout:
+    except filelock.Timeout:
         return None
     except OSError as error:
         if error.errno not in NO_LOCKS:
@@ -222,7 +217,7 @@ def try_lock(path: str | Path) -> FileLock | None:
     return lock
 
 
-def exclusive_lock(path: str | Path) -> FileLock:
+def exclusive_lock(path: str | Path) -> filelock.FileLock:
     """Acquire the lock file ``path``, as ``try_lock``; a UserError if another process holds it."""
     writable_folder(Path(path).parent)
     if (lock := try_lock(path)) is None:
@@ -238,13 +233,11 @@ def file_lock(path: str | Path, on_wait: Callable[[], None]) -> Iterator[None]:
     If another process holds the lock, calls ``on_wait`` once and waits. On a file system without
     locks the block runs unlocked.
     """
-    from filelock import FileLock, Timeout
-
-    path, lock = Path(path), FileLock(path, thread_local=False)
+    path, lock = Path(path), filelock.FileLock(path, thread_local=False)
     with suppress(OSError):  # no locks here
         try:
             lock.acquire(blocking=False)
-        except Timeout:
+        except filelock.Timeout:
             on_wait()
             lock.acquire()
     try:

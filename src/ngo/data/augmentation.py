@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ngo.common.devices import sent
-from ngo.common.lazy import torch
+from ngo.common.lazy import nn, torch
 from ngo.common.registries import AUGMENTATIONS
 from ngo.native.card_streams import CardStreams
 
@@ -54,11 +54,9 @@ def cut_windows(images: torch.Tensor, places: torch.Tensor, flipped: torch.Tenso
     Every position of the window is equally likely, and left and right are exchanged with
     probability 1/2.
     """
-    from torch.nn.functional import pad
-
     b, _, height, width = images.shape
     every = torch.arange(b, device=images.device)
-    windows = pad(images, [PADDING] * 4).unfold(2, height, 1).unfold(3, width, 1)
+    windows = nn.functional.pad(images, [PADDING] * 4).unfold(2, height, 1).unfold(3, width, 1)
     cut = windows[every, :, places[0], places[1]]
     return torch.where(flipped[:, None, None, None], cut.flip(3), cut)
 
