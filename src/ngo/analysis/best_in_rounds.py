@@ -66,32 +66,21 @@ def ends(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["round"] == table["round"].max()]
 
 
-def best_cases(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """The p and γ with the lowest ``value``, for each mixer in each situation.
+def best_rows(table: pd.DataFrame, value: str) -> pd.DataFrame:
+    """The rows of each mixer at its best p and γ in each situation, of the second half of seeds.
 
-    The lowest geometric mean over the first half of the seeds. A case with a value that is not
-    finite comes last; ties go to the larger p, then to the smaller γ.
+    Best is the lowest geometric mean of ``value`` over the first half of the seeds. A case with a
+    value that is not finite comes last; ties go to the larger p, then to the smaller γ. A single
+    seed both chooses and is compared.
     """
-    first = ends(table)[lambda rows: rows["seed"].isin(_halves(table)[0])]
-    logs = -np.log(first[value]).where(np.isfinite(first[value]), np.inf)
-    means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
-    return best(means, TUNED, MIXER)[[*MIXER, *TUNED]].sort_values(MIXER, ignore_index=True)
-
-
-def _halves(table: pd.DataFrame) -> tuple[list[int], list[int]]:
-    """The seeds that choose, and those that are compared; a single seed does both."""
     seeds = sorted(table["seed"].unique())
     half = max(1, len(seeds) // 2)
-    return seeds[:half], seeds[half:] or seeds
-
-
-def best_rows(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
-    """The rows of each mixer's best case, of the seeds that ``best_cases`` does not choose by.
-
-    A single seed both chooses and is compared.
-    """
-    others = table[table["seed"].isin(_halves(table)[1])]
-    return others.merge(best_cases(table, value), on=[*MIXER, *TUNED])
+    first = ends(table)[lambda rows: rows["seed"].isin(seeds[:half])]
+    logs = -np.log(first[value]).where(np.isfinite(first[value]), np.inf)
+    means = first.assign(score=logs).groupby([*MIXER, *TUNED])["score"].mean().reset_index()
+    chosen = best(means, TUNED, MIXER)[[*MIXER, *TUNED]]
+    others = table[table["seed"].isin(seeds[half:] or seeds)]
+    return others.merge(chosen, on=[*MIXER, *TUNED])
 
 
 def compared_mixers(table: pd.DataFrame) -> pd.DataFrame:
@@ -103,13 +92,12 @@ def compared_mixers(table: pd.DataFrame) -> pd.DataFrame:
     start = table[clean & (table["round"] == 0)]
     n, early = int(table["workers"].iloc[0]), int(table["early"].iloc[0])
     parts = [with_theory(comparison(table[clean], "V_early"), n, early, start["V"].mean())]
-    for rows, value in ((~clean & ~floor, "V_early"), (floor, "V_settled")):
-        if rows.any():
-            parts.append(comparison(table[rows], value))
+    others = (~clean & ~floor, "V_early"), (floor, "V_settled")
+    parts += [comparison(table[rows], value) for rows, value in others if rows.any()]
     return pd.concat(parts, ignore_index=True)
 
 
-def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
+def comparison(table: pd.DataFrame, value: str) -> pd.DataFrame:
     """Each mixer at its best in each situation, compared with linear gossip at its best.
 
     Columns: ``MIXER``, ``TUNED``; mean, low, high of ``value`` (geometric, ``seed_means.points``);
@@ -119,10 +107,9 @@ def comparison(table: pd.DataFrame, value: str = "V_settled") -> pd.DataFrame:
     V = chosen[value]
     chosen = chosen.assign(V=V, diverged=~np.isfinite(V), run=chosen["seed"])
     linear = chosen.loc[chosen["mixer"] == "linear", [*SITUATION, "seed", "V"]]
-    linear = linear.rename(columns={"V": "linear"})
-    chosen = chosen.merge(linear, on=[*SITUATION, "seed"], how="left")
+    chosen = chosen.merge(linear, how="left", on=[*SITUATION, "seed"], suffixes=("", "_linear"))
     by = [*MIXER, *TUNED]
-    means = points(chosen.assign(ratio=chosen["V"] / chosen["linear"]), by, ["V", "ratio"])
+    means = points(chosen.assign(ratio=chosen["V"] / chosen["V_linear"]), by, ["V", "ratio"])
     values = means[means["value"] == "V"].drop(columns="value")
     ratios = means[means["value"] == "ratio"].set_index(by)[ENDS].add_prefix("ratio_")
     return values.merge(ratios.reset_index(), on=by)

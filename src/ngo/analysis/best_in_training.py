@@ -85,18 +85,13 @@ def known(run: pd.Series, name: str, neutral: object) -> bool:
     return name in run and pd.notna(run[name]) and run[name] != neutral
 
 
-def case_names(metrics: pd.DataFrame) -> pd.Series:
-    """A name for each run by its parts: ``NGO, ring``; ``local_sgd linear, H = 5, ring``.
-
-    It does not tell apart runs that differ in p, γ or the learning rate.
-    """
-    return with_parts(metrics).apply(_case_name, axis=1)
-
-
 def best_of_cases(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each ``case`` (``case_names``) at its best ``TUNED`` on its data."""
-    names = case_names(metrics.drop_duplicates("run").set_index("run"))
-    named = metrics.assign(case=metrics["run"].map(names))
+    """The rows of each ``case`` at its best ``TUNED`` on its data.
+
+    A case is named by its parts: ``NGO, ring``; ``local_sgd linear, H = 5, ring``.
+    """
+    runs = with_parts(metrics.drop_duplicates("run").set_index("run"))
+    named = metrics.assign(case=metrics["run"].map(runs.apply(_case_name, axis=1)))
     return at_best(named, TUNED, ["dataset", "partition", "case"]).reset_index(drop=True)
 
 

@@ -249,7 +249,5 @@ def _edge(best: pd.DataFrame, grid: pd.DataFrame, name: str, keys: list[str]) ->
     """Whether ``best[name]`` is the smallest or largest of several values in ``grid``."""
     tried = grid.groupby(keys, dropna=False)[name]
     low, high = (tried.transform(end)[best.index] for end in ("min", "max"))
-    edge = pd.Series(None, index=best.index, dtype=object)
-    edge[(low < high) & (best[name] == low)] = "smallest"
-    edge[(low < high) & (best[name] == high)] = "largest"
-    return edge
+    at = [(low < high) & (best[name] == end) for end in (low, high)]
+    return pd.Series(np.select(at, ["smallest", "largest"], None), best.index)

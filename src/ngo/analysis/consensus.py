@@ -84,14 +84,9 @@ def courses(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
     """The trajectories as one table of two parts (``seed_means.part``).
 
     ``states``: a row for each p, delay and round, with V and the workers' states, x0, x1, …
-    ``rounds``: the first round with V ≤ ``share`` · V(0), see ``consensus_rounds``.
+    ``rounds``: the first round with V ≤ ``share`` · V(0), or NaN, and the last V, for each p and
+    delay.
     """
-    states = in_columns(trajectories, "worker", "x")
-    return together(states=states, rounds=consensus_rounds(trajectories, share))
-
-
-def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
-    """The first round with V ≤ ``share`` · V(0), or NaN, and the last V, for each p and delay."""
     records = []
     for (p, delay), group in trajectories.groupby(["p", "delay"]):
         V = group.drop_duplicates("round").set_index("round")["V"].sort_index()
@@ -99,7 +94,8 @@ def consensus_rounds(trajectories: pd.DataFrame, share: float) -> pd.DataFrame:
         first = reached[0] if len(reached) else float("nan")
         records.append((p, delay, V.iloc[0], first, V.iloc[-1]))
     columns = ["p", "delay", "V_initial", "first_round", "V_final"]
-    return pd.DataFrame(records, columns=columns)
+    rounds = pd.DataFrame(records, columns=columns)
+    return together(states=in_columns(trajectories, "worker", "x"), rounds=rounds)
 
 
 def delay_limit_in_rounds(trajectories: pd.DataFrame) -> float:

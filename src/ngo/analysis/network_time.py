@@ -187,8 +187,8 @@ SENT = "sent_per_worker"
 def priced(metrics: pd.DataFrame, networks: Mapping[str, NetworkModel]) -> pd.DataFrame:
     """The evaluations of each case's runs at its best p, γ and learning rate, with their costs.
 
-    Columns: ``case`` (``best_in_training.case_names``); ``sent_per_worker``, bytes so far; a column
-    of modelled seconds so far for each network, under its name.
+    Columns: ``case`` (``best_of_cases``); ``sent_per_worker``, bytes so far; a column of modelled
+    seconds so far for each network, under its name.
     """
     chosen = best_of_cases(metrics)
     seconds = {name: network_seconds(chosen, network) for name, network in networks.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from ngo.analysis.cases import pooled
 from ngo.common.lazy import pd
 from verdicts import estimate, final
+from verdicts.lazy import stats
 from verdicts.run_values import since_the_row_before
 from verdicts.statistics import ROUNDING
 
@@ -190,7 +191,7 @@ class Pooled(NamedTuple):
 def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
     """Correlation of log V with ``score`` over the runs of each seed, which share a partition.
 
-    ``ends`` has a row for each run. Columns, indexed by seed: runs; r, Pearson's; z, Fisher's
+    ``ends`` has a row for each run. Columns, indexed by seed: r, Pearson's; z, Fisher's
     artanh(r); slope, the change of ``score`` when V grows by the factor e, by least squares. NaN
     where fewer than three runs of a seed differ. Diverged runs and runs with V = 0 are left out.
     """
@@ -200,10 +201,8 @@ def within_seeds(ends: pd.DataFrame, score: str) -> pd.DataFrame:
         r = pearson(log_V, values)[0]
         z = np.copysign(np.inf, r) if 1 - abs(r) < ROUNDING else np.arctanh(r)
         slope = r * values.std() / log_V.std() if np.isfinite(r) else np.nan
-        records[seed] = len(rows), r, z, slope
-    index = pd.Index(sorted(ends["seed"].unique()), name="seed")
-    table = pd.DataFrame(records, ["runs", "r", "z", "slope"], dtype=float)
-    return table.T.reindex(index)
+        records[seed] = r, z, slope
+    return pd.DataFrame.from_dict(records, "index", float, ["r", "z", "slope"])
 
 
 def pooled_correlation(by_seed: pd.DataFrame) -> Pooled:
@@ -244,11 +243,9 @@ def on_log_axis(rows: pd.DataFrame, score: str = "accuracy") -> pd.Series:
 
 def pearson(x: pd.Series, y: pd.Series) -> tuple[float, float, float]:
     """Pearson's r and its 95 % interval; NaN if undefined (no interval if r is ±1)."""
-    from scipy.stats import pearsonr
-
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan, np.nan
-    test = pearsonr(x, y)
+    test = stats.pearsonr(x, y)
     r = float(test.statistic)
     straight = 1 - abs(r) < ROUNDING
     low, high = test.confidence_interval() if len(x) > 3 and not straight else (np.nan, np.nan)
@@ -261,9 +258,7 @@ def spearman(x: pd.Series, y: pd.Series) -> tuple[float, float]:
     SciPy's p-value uses a t distribution, which gives 0 at |ρ| = 1. It is at least 2/n!, since two
     of the n! orders are as extreme.
     """
-    from scipy.stats import spearmanr
-
     if len(x) < 3 or x.nunique() == 1 or y.nunique() == 1:
         return np.nan, np.nan
-    test = spearmanr(x, y)
+    test = stats.spearmanr(x, y)
     return float(test.statistic), max(float(test.pvalue), 2 / factorial(len(x)))

@@ -191,7 +191,7 @@ def test_the_figure_and_the_table_of_finite_time_are_saved(tables, tmp_path):
 
 
 def test_the_comparison_with_linear_gossip_is_paired_by_seed():
-    actual = comparison(rounds(by_gamma))
+    actual = comparison(rounds(by_gamma), "V_settled")
     actual = actual.set_index(["disturbance", "mixer"])
     levels = 1 + 0.1 * np.array([4, 5, 6, 7])
     assert np.isclose(actual.loc[("drift", "linear"), "mean"], 2 * np.exp(np.log(levels).mean()))
