@@ -166,8 +166,6 @@ def test_owners_are_dealt_out_whole_evenly_and_by_the_seed():
     assert not all(np.array_equal(a, b) for a, b in zip(parts, other, strict=True))
     with pytest.raises(UserError, match=r"workers: 8 is not allowed; it must be 1 to 7 \(owners\)"):
         rules.natural(SEVEN, 8, generator=stream())
-    with pytest.raises(UserError, match=r"'natural' needs the owners of the samples"):
-        rules.natural(SEVEN[:, 0], 7, generator=stream())
 
 
 def drawn(name, **values):

@@ -104,11 +104,10 @@ class Source:
 
     def labels(self, root: Path) -> np.ndarray:
         """The labels of the training samples, int64 ``[m]``; zeros for regression data."""
-        if self.read_labels is not None:
-            return np.asarray(self.read_labels(root), np.int64)
         if self.classes is None:
             return np.zeros(self.train_samples, np.int64)
-        return np.asarray(self.read(root).train_targets, np.int64)
+        labels = self.read_labels(root) if self.read_labels else self.read(root).train_targets
+        return np.asarray(labels, np.int64)
 
 
 @dataclass(frozen=True)

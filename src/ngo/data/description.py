@@ -93,8 +93,7 @@ def source_of(described: Description) -> Source:
     """The facts about the data set before it is read, and its readers."""
 
     def labels(root: Path) -> np.ndarray:
-        targets = as_targets(_arrays(described, root, "y_train")["y_train"])
-        return targets if described.classes else np.zeros(len(targets), np.int64)
+        return as_targets(_arrays(described, root, "y_train")["y_train"])
 
     def read(root: Path) -> Arrays:
         return as_samples(_arrays(described, root, *ARRAYS))

@@ -85,7 +85,6 @@ SMALLEST = {"smallest": whole("samples that each worker has at least", 32, at_le
 
 def samples_by_class(labels: np.ndarray, parts: Parts, classes: int) -> np.ndarray:
     """The number of samples of each class on each worker, ``[n, classes]``."""
-    labels = np.asarray(labels)
     return np.stack([np.bincount(labels[part], minlength=classes) for part in parts])
 
 
@@ -252,7 +251,7 @@ def shards(
     taken = n * shards_per_worker
     check_range("shards", shards, len(labels), "samples")
     check_range("workers × shards_per_worker", taken, shards, "shards")
-    pool = np.array_split(np.argsort(np.asarray(labels), kind="stable"), shards)
+    pool = np.array_split(np.argsort(labels, kind="stable"), shards)
     drawn = generator.permutation(shards)[:taken].reshape(n, shards_per_worker)
     return sorted_parts([np.concatenate([pool[s] for s in row]) for row in drawn])
 
@@ -320,7 +319,6 @@ def dirichlet(labels: np.ndarray, n: int, *, beta: float, generator: np.random.G
     samples.
     """
     check_range("workers", n, len(labels), "samples")
-    labels = np.asarray(labels)
     pieces = []  # of each class, one for each worker
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
@@ -360,8 +358,6 @@ def natural(owners: np.ndarray, n: int, *, generator: np.random.Generator) -> Pa
     With as many owners as workers, worker i gets the samples of the i-th owner. More owners are
     dealt out at random, and the workers' numbers of owners differ by one at most.
     """
-    if np.ndim(owners) != 2:
-        raise UserError("partition: 'natural' needs the owners of the samples, [m, 1], not labels.")
     present, owner = np.unique(owners[:, 0], return_inverse=True)
     check_range("workers", n, len(present), "owners")
     order = np.arange(n) if len(present) == n else generator.permutation(len(present))
