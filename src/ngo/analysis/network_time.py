@@ -101,14 +101,16 @@ class _Clock:
     def pass_steps(self, start: int, end: int, messages: float, sent: float) -> None:
         """Take the steps from ``start`` to ``end``; all workers sent so much in them together.
 
-        Messages are shared equally among the edges of these steps, and so are bytes.
+        Messages are shared equally among the edges of these steps, and so are bytes. Without edges,
+        all workers wait for a server, whose link carries all messages, to it and back.
         """
         if self._mixing is None:
             meetings = max(1, end // self._every - start // self._every)
             for t in range(start, end):
                 self._done = self._done + self._compute[t]
                 if (t + 1) % self._every == 0:
-                    self._meet(sent / meetings)
+                    end = self.now + 2 * self._network.latency
+                    self._done[:] = end + sent / meetings / self._network.bandwidth
             return
         graphs = [self._edges(t) for t in range(start, end)]
         crossed = max(1, sum(int(edges.sum()) for edges in graphs))
@@ -117,11 +119,6 @@ class _Clock:
             self._halves = [*self._halves, self._done][-1 - self._delay :]
             if edges.any():
                 self._exchange(edges, messages / crossed, sent / crossed)
-
-    def _meet(self, sent: float) -> None:
-        """All workers wait for a server, whose link carries all messages, to it and back."""
-        end = self.now + 2 * self._network.latency + sent / self._network.bandwidth
-        self._done = np.full(len(self._done), end)
 
     def _exchange(self, edges: np.ndarray, messages: float, sent: float) -> None:
         """Each worker sends, then waits for the messages that its neighbours sent τ steps ago.
@@ -133,10 +130,8 @@ class _Clock:
         self._done = self._done + sending
         if len(self._halves) > self._delay:  # else nothing is due yet
             begin = self._halves[0] + messages * self._network.latency
-            waiting = edges.any(1)
-            received = _received(edges, begin, sending, transfer, self._received)
-            self._received = np.where(waiting, received, self._received)
-            self._done = np.where(waiting, np.maximum(self._done, received), self._done)
+            self._received = _received(edges, begin, sending, transfer, self._received)
+            self._done = np.maximum(self._done, self._received)
 
     def _edges(self, t: int) -> np.ndarray:
         """``[n, n]``: whether j sends to i in step t; call it once for each step, in order.
@@ -160,7 +155,8 @@ def _received(
     ``edges[i, j]`` says whether j sends to i. The messages of worker j begin to arrive at
     ``begin[j]``. Without a queue, all have arrived ``sending[j]`` later. Each takes ``transfer`` on
     the receiver's link, which carries earlier steps until ``free``. The link is done when the last
-    message has arrived, and when it has carried all that arrived since any earlier moment.
+    message has arrived, and when it has carried all that arrived since any earlier moment. Without
+    a message, that is ``free``.
     """
     end = begin + sending
     # [k, j]: what is left to arrive of a message of worker j when those of worker k begin
