@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from verdicts.registry import UserError, shown
@@ -40,10 +41,8 @@ def _group_limits() -> Iterator[int]:
             name = "memory.limit_in_bytes" if kinds else "memory.max"
             group = Path(path.lstrip("/"))
             for around in (group, *group.parents):
-                try:
+                with suppress(OSError, ValueError):  # no such group in this container, or "max"
                     yield int((GROUPS / kinds / around / name).read_text(encoding="ascii"))
-                except (OSError, ValueError):  # no such group in this container, or "max"
-                    continue
 
 
 # A file's content may have this many bytes in memory, or RATIO times its size on the disk.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from ngo.common.fields import LARGEST
 from ngo.common.registries import DATASETS
@@ -224,6 +225,4 @@ def describe(place: Path, root: Path, name: str) -> dict[str, object]:
 
 def as_text(values: Mapping[str, object]) -> str:
     """The text of a description's file."""
-    import yaml
-
     return HEADER + yaml.safe_dump(dict(values), sort_keys=False, default_flow_style=None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ngo.common.lazy import torch
 from ngo.common.seeding import numpy_stream
 from ngo.data.dataset import Arrays, dataset
 
@@ -31,8 +32,6 @@ def digits_images() -> tuple[np.ndarray, np.ndarray]:
     """The images, resized from 8 × 8 to 28 × 28 (bilinear), with 256 grey levels for 17: uint8
     ``[1797, 1, 28, 28]``; and their labels, int64.
     """
-    import torch
-
     table = digits_table()
     small = torch.from_numpy(table[:, :64]).view(-1, 1, 8, 8).float() * (255 / 16)
     images = torch.nn.functional.interpolate(small, (28, 28), mode="bilinear").round().byte()
