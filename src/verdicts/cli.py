@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given = parsers()["verdicts"].parse_args(arguments)
             for name in getattr(given, "imported", ()):
                 load_plugin(name)
-            return given.run(given)
+            return given.run(given) or 0
         except (UserError, OSError) as error:
             print(f"verdicts: {error}", file=sys.stderr)
             return 2
@@ -42,7 +42,7 @@ def parsers() -> dict[str, OneLine]:
     parser = OneLine(prog="verdicts", description="Judge claims on tables of results.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(run: Callable[[argparse.Namespace], int], brief: str) -> argparse.ArgumentParser:
+    def add(run: Callable[[argparse.Namespace], int | None], brief: str) -> argparse.ArgumentParser:
         """A command with the name and the description of its function."""
         whole = " ".join(str(run.__doc__).split())
         command = commands.add_parser(run.__name__.strip("_"), help=brief, description=whole)
@@ -156,7 +156,7 @@ def _check(given: argparse.Namespace) -> int:
     return 1 if given.strict and failed else 0
 
 
-def _init(given: argparse.Namespace) -> int:
+def _init(given: argparse.Namespace) -> None:
     """Write a claims file with comments from the columns of a table: one claim, on its two best
     methods, that is judged as it stands. Nothing is overwritten.
     """
@@ -169,10 +169,9 @@ def _init(given: argparse.Namespace) -> int:
     write_together(out.parent, {out.name: printable(content, keep="\n")}, [given.table])
     print(f"{out}: change it, then: verdicts check {out} --tables {given.table.parent}")
     print(end=printable(unknown, keep="\n"))
-    return 0
 
 
-def _import(given: argparse.Namespace) -> int:
+def _import(given: argparse.Namespace) -> None:
     """Read the logs of runs, report what was understood, and write them as a table for claims."""
     from verdicts.importers import import_logs
 
@@ -182,10 +181,9 @@ def _import(given: argparse.Namespace) -> int:
         content = table.to_csv(index=False, lineterminator="\n")
         write_together(given.out.parent, {given.out.name: content}, given.paths)
     print(preview)
-    return 0
 
 
-def _compare(given: argparse.Namespace) -> int:
+def _compare(given: argparse.Namespace) -> None:
     """Compare all pairs of methods, paired where they share seeds; print means with intervals,
     ranks (Holm's method), and which methods are within the noise of the best.
     """
@@ -200,10 +198,9 @@ def _compare(given: argparse.Namespace) -> int:
         found.plot(given.picture)
     texts = {"text": str(found), "markdown": found.to_markdown(), "latex": found.to_latex()}
     print(printable(texts[given.format], keep="\n"))
-    return 0
 
 
-def _register(given: argparse.Namespace) -> int:
+def _register(given: argparse.Namespace) -> None:
     """Write the form of each claim (a hash of what decides it), the date and the revision of the
     sources to a file, which you commit before the runs. A second time, claims that are new or
     changed are added; nothing is removed.
@@ -212,7 +209,6 @@ def _register(given: argparse.Namespace) -> int:
 
     out, number, new = register(given.claims, given.out)
     print(f"{number} claim{'' if number == 1 else 's'}; {new} new or changed: {out}")
-    return 0
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -227,7 +223,7 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _reproduce(given: argparse.Namespace) -> int:
+def _reproduce(given: argparse.Namespace) -> None:
     """Compare a paper's printed numbers with yours, number by number and gap by gap, and answer by
     a stated rule: reproduced (or in part), in gaps but not in levels, not reproduced, or cannot be
     told with what is printed. All columns of the printed numbers but value, rounding, sd, se,
@@ -242,13 +238,12 @@ def _reproduce(given: argparse.Namespace) -> int:
     found = reproduction.reproduce(*files, **options)
     if given.out is None:
         print(printable(reproduction.as_markdown(found), keep="\n"), end="")
-        return 0
+        return
     reproduction.write(given.out, found, inputs=files)
     print(printable(f"{found} {given.out / 'reproduction.html'}"))
-    return 0
 
 
-def _plan(given: argparse.Namespace) -> int:
+def _plan(given: argparse.Namespace) -> None:
     """Say how many seeds decide a claim that one method is better than another, with a power of
     80 %, by the test that will decide: if the difference is the margin, and if there is none. Seeds
     are taken for independent, and their noise for normal.
@@ -268,10 +263,9 @@ def _plan(given: argparse.Namespace) -> int:
     holds, none = (f"{n:.0f}" if n < inf else "over 10,000" for n in found)
     print(f"sd {sd:.4g}, margin {margin:.4g}: {holds} seeds show a difference of the margin,")
     print(f"and {none} that there is none (power 80 %).")
-    return 0
 
 
-def _new(given: argparse.Namespace) -> int:
+def _new(given: argparse.Namespace) -> None:
     """Write a small paper to a new folder: an experiment, its runs by Snakemake, a figure, claims,
     one page, and an archive that others verify. Its README says how it becomes yours.
     """
@@ -279,10 +273,9 @@ def _new(given: argparse.Namespace) -> int:
 
     new(given.folder, given.judge)
     print(f"{given.folder}: `make` there installs, trains, draws, judges and packs.")
-    return 0
 
 
-def _archive(given: argparse.Namespace) -> int:
+def _archive(given: argparse.Namespace) -> None:
     """Pack claims, the tables that they read, further files and the verdicts as one tar file. The
     same files give the same bytes.
     """
@@ -291,7 +284,6 @@ def _archive(given: argparse.Namespace) -> int:
 
     files = pack(given.claims, given.tables, given.files)
     print(f"{len(files)} files → {given.out}, sha256 {write_archive(given.out, files)}")
-    return 0
 
 
 def _verify(given: argparse.Namespace) -> int:
@@ -307,16 +299,15 @@ def _verify(given: argparse.Namespace) -> int:
     return 1 if reported(checks, print) else 0
 
 
-def _quantities(given: argparse.Namespace) -> int:
+def _quantities(given: argparse.Namespace) -> None:
     """List the quantities."""
     from verdicts.quantities import QUANTITIES
 
     names = [given.name] if given.name else sorted(QUANTITIES)
     print("\n\n".join(QUANTITIES[name].description for name in names))
-    return 0
 
 
-def _rates(given: argparse.Namespace) -> int:
+def _rates(given: argparse.Namespace) -> None:
     """Simulate results whose truth is known, in the forms in which they come; print how often the
     answers of the judge are false, and those of simpler rules: a row for each form and rule.
     """
@@ -326,7 +317,6 @@ def _rates(given: argparse.Namespace) -> int:
     table = rates(given.simulations)
     text = as_markdown(table) if given.format == "markdown" else table.to_csv(index=False)
     print(text.rstrip("\n"))
-    return 0
 
 
 # The standard streams of a command: work goes on where nobody reads what it prints.
