@@ -188,26 +188,22 @@ def diverged_runs(rows: pd.DataFrame, metrics: Iterable[str]) -> pd.Series:
 def _lost(rows: pd.DataFrame, metric: str) -> set[object]:
     """The runs that have diverged, by one metric.
 
-    Runs are sorted by the tuples of their steps with finite values. The peers of a run, whose
-    tuples start with its own, then follow each other, and are found by bisection.
+    Courses are tuples of steps with finite values. Those of a run's peers start with its own, and
+    so follow each other where all are sorted.
     """
     finite = np.isfinite(rows[metric])
     at = rows[finite].groupby("run")["step"].agg(lambda steps: tuple(sorted(steps))).to_dict()
-    order = sorted(at.values())
-    places: dict[int, list[int]] = {}  # of each step, of the runs with a finite value there
-    for place, steps in enumerate(order):
-        for step in steps:
-            places.setdefault(step, []).append(place)
+    courses = sorted({*at.values()})
     same = _combinations(rows, metric)
     reached = set(zip(rows["run"][finite].map(same), rows["step"][finite], strict=True))
     lost = set()
     for run, steps in rows[~finite].groupby("run")["step"]:
-        if run not in at:
-            found = any((same[run], step) in reached for step in steps)
+        if own := at.get(run):
+            peers = courses[bisect_left(courses, own) : bisect_left(courses, (*own, math.inf))]
+            later = {step for step in steps if step > own[-1]}
+            found = any(later.intersection(peer[len(own) :]) for peer in peers if later)
         else:
-            low, high = bisect_left(order, at[run]), bisect_left(order, (*at[run], math.inf))
-            later = [places.get(step, []) for step in steps if step > at[run][-1]]
-            found = any(bisect_left(of, low) < bisect_left(of, high) for of in later)
+            found = any((same[run], step) in reached for step in steps)
         if found:
             lost.add(run)
     return lost
@@ -454,18 +450,16 @@ def matches(values: pd.Series, wanted: object) -> pd.Series:
     Numbers are compared in the column's precision; true and false are no numbers. The texts True
     and False mean the same as true and false.
     """
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
     if isinstance(wanted, Mapping):
         low, high = wanted.get("min", -float("inf")), wanted.get("max", float("inf"))
-        if not is_numeric_dtype(values):
+        if not pd.api.types.is_numeric_dtype(values):
             raise UserError(f"{values.name}: it has text; {_said(wanted)} is for numbers.")
         return values.between(low, high)
     listed = as_list(wanted)
     given = [_truth_as_text(value) for value in listed if value is not None]
-    if is_bool_dtype(values):
+    if pd.api.types.is_bool_dtype(values):
         met = values.isin([text == "True" for text in given if text in ("True", "False")])
-    elif is_numeric_dtype(values):
+    elif pd.api.types.is_numeric_dtype(values):
         met = _one_of(
             values, [_number(value) if isinstance(value, str) else value for value in given]
         )
