@@ -66,14 +66,13 @@ class Log:
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str | None, steps: Any, values: Any) -> None:
-        """Add the values of a metric, at steps, or of a setting; a UserError for too many."""
+        """Add the values of a metric, at steps, or of a setting."""
         if name in SETTINGS:
             self.logged += [(name, value) for value in values]
             return
         self.metrics += [name] * len(values)
         self.steps.extend(steps)
         self.values.extend(values)
-        _check_size(8 * len(self.values))
 
 
 def import_logs(
@@ -102,7 +101,7 @@ def import_logs(
         try:
             new = [Log(file.as_posix())] if unread else [*read(file, step)]
         except UserError as error:
-            if isinstance(error, TooLarge) or format in ("files", "lightning", "wandb"):
+            if format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
             continue
@@ -224,14 +223,8 @@ def _apart(names: Iterable[object], prefix: str, taken: Iterable[str]) -> list[s
     return apart
 
 
-class TooLarge(UserError):
-    """More values than a table may have."""
-
-
 def _check_size(size: float) -> None:
-    if size > MOST_BYTES:
-        told = f"bytes of the table: {int(size)} is not allowed; at most {MOST_BYTES:,}."
-        raise TooLarge(f"{KEY}: {told}")
+    check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
 
 
 def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: list[str]) -> str:
@@ -307,7 +300,7 @@ def _number(text: str) -> float:
 def _csv(path: Path, notes: list[str] | None = None) -> Any:
     """The columns of a CSV file, all fields as text, without spaces around them."""
     with readable(path, KEY):
-        table = read_csv(path, notes, dtype=str, keep_default_na=False, na_values=[])
+        table = read_csv(path, notes, dtype=str)
     return table.apply(lambda fields: fields.str.strip())
 
 
@@ -527,12 +520,11 @@ def _records(path: Path) -> Iterator[bytes]:
     The last one may be cut off, where a run was killed. Raises a ValueError for a wrong checksum,
     and for a length above ``MOST_JSON``.
     """
-    from tensorboardX.crc32c import crc32c
+    from tensorboardX.record_writer import masked_crc32c
 
     def checked(content: bytes) -> bytes:
-        data, crc = content[:-4], crc32c(content[:-4])
-        mask = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-        if content[-4:] != mask.to_bytes(4, "little"):
+        data = content[:-4]
+        if content[-4:] != masked_crc32c(data).to_bytes(4, "little"):
             raise ValueError(f"a wrong checksum before byte {file.tell():,}")
         return data
 

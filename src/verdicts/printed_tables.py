@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
@@ -21,8 +22,8 @@ from verdicts.lazy import pd
 from verdicts.registry import UserError, check, in_a_line, shown
 from verdicts.table import check_columns, read_csv
 
-#: The most bytes of a file of printed numbers, its most columns, and characters of a number.
-MOST_BYTES, MOST_COLUMNS, LONGEST = 2**20, 1000, 100
+#: The most bytes of a file of printed numbers, and characters of a number.
+MOST_BYTES, LONGEST = 2**20, 100
 
 #: The columns of printed numbers that are no keys of their cells.
 OF_NUMBERS = ("value", "rounding", "sd", "se", "seeds", "unit", "page", "note", "apart")
@@ -108,7 +109,6 @@ def read_printed(
             raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
     names = list(map(str, table.columns))
     check_columns(names, name)
-    _check_columns(len(names))
     if table.empty:
         raise UserError(f"{name}: it has no rows.")
     table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
@@ -118,16 +118,10 @@ def read_printed(
 def _read(path: Path) -> pd.DataFrame:
     """The texts of the table in a file."""
     file = regular_file(path, "printed", MOST_BYTES)
-    readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
+    readers = {".csv": partial(read_csv, dtype=str), ".md": _markdown, ".tex": _latex}
     check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
     with readable(file, "printed"):
         return readers[file.suffix](file)
-
-
-def _csv(path: Path) -> pd.DataFrame:
-    with path.open("rb") as file:
-        _check_columns(1 + file.readline().count(b","))
-    return read_csv(path, dtype=str, keep_default_na=False)
 
 
 def _markdown(path: Path) -> pd.DataFrame:
@@ -200,15 +194,10 @@ def _table(rows: list[list[str]]) -> pd.DataFrame:
     if not rows:
         raise ValueError("it has no table")
     header, *rest = rows
-    _check_columns(len(header))
     for number, row in enumerate(rest, 1):
         if len(row) != len(header):
             raise ValueError(f"row {number} has {len(row)} cells, and the header has {len(header)}")
     return pd.DataFrame(rest, columns=header)
-
-
-def _check_columns(count: int) -> None:
-    check(count <= MOST_COLUMNS, "printed: columns", count, f"it may have {MOST_COLUMNS:,}")
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
