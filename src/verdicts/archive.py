@@ -33,9 +33,6 @@ from verdicts.table import KINDS, read_table
 #: The member with the verdicts, as one line; and the folder of all that was made.
 VERDICTS, RESULTS = "verdicts.json", "results"
 
-#: Where a checkout has its Snakefile.
-SNAKEFILES = ("workflow/Snakefile", "Snakefile")
-
 #: What was checked, how, and what differs, if anything does.
 Check = tuple[str, str, str | None]
 
@@ -111,15 +108,14 @@ def _numbers_of(path: Path) -> pd.DataFrame:
 
 def _make(targets: Sequence[str], folder: Path) -> None:
     """Make the targets, which are not in the folder, by the Snakefile of the working directory."""
-    snakefile = next(filter(Path.is_file, map(Path, SNAKEFILES)), Path(SNAKEFILES[0]))
-    command = [sys.executable, "-m", "snakemake", *targets, "--snakefile", str(snakefile.resolve())]
-    command += ["--directory", str(folder), "--cores", "all", "--rerun-triggers", "mtime"]
+    command = [sys.executable, "-m", "snakemake", *targets, "--directory", str(folder)]
+    command += ["--cores", "all", "--rerun-triggers", "mtime"]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     how: Any = {"env": os.environ | {"PATH": path}, "capture_output": True, "text": True}
     answer = subprocess.run(command, **how)
     if answer.returncode or not all((folder / name).is_file() for name in targets):
         why = next((line for line in answer.stderr.splitlines() if "rror" in line), "no message")
-        raise UserError(f"verify: {str(snakefile)!r} can't make the drawn runs: {why}")
+        raise UserError(f"verify: the Snakefile can't make the drawn runs: {why}")
 
 
 def reported(checks: Iterable[Check], tell: Callable[[str], object]) -> list[str]:

@@ -303,7 +303,9 @@ def read_csv(path: Path, notes: list[str] | None = None, **options: Any) -> pd.D
             table[name] = numbers_or_text(table[name])
         if table[name].dtype.kind == "f" and np.isinf(table[name]).any():
             texts = pd.read_csv(path, dtype=str, usecols=[place], **given).iloc[:, 0]
-            check_finite(texts[np.isinf(table[name])], f"{path.name}: {name}")
+            right = np.isfinite(table[name]) | ~texts.str.contains(r"\d")
+            reason = "is too large for a number; infinity is written inf"
+            _check_rows(texts, right, f"{path.name}: {name}", reason)
     return table
 
 
@@ -325,15 +327,6 @@ def numbers_or_text(values: pd.Series) -> pd.Series:
     texts = values.str.strip()
     numbers, wrong = read_numbers(texts)
     return numbers if wrong.empty and numbers.notna().any() else texts.mask(texts == "")
-
-
-def check_finite(texts: pd.Series, key: str) -> None:
-    """Raise a UserError, under ``key``, for the first text of an infinite number with digits."""
-    too_large = texts[texts.astype(str).str.contains(r"\d")]
-    if len(too_large):
-        row = int(too_large.index[0]) + 1
-        reason = f"{shown(too_large.iloc[0])} in row {row} is too large for a number"
-        raise UserError(f"{key}: {reason}; infinity is written inf.")
 
 
 def _whole_rows(path: Path, notes: list[str] | None) -> int:
