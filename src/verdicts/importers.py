@@ -21,12 +21,17 @@ from typing import Any
 import numpy as np
 
 from verdicts.files import content_of, read_mapping, readable, regular_file
-from verdicts.lazy import pd
+from verdicts.lazy import Library, pd
 from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
 from verdicts.run_values import worst_of
 from verdicts.table import BOOLEANS, MOST_BYTES, check_roles, diverged_runs, read_csv
 
 KEY = "import"
+
+# What reads event files.
+message = Library("google.protobuf.message")
+events = Library("tensorboardX.proto.event_pb2")
+writer = Library("tensorboardX.record_writer")
 
 #: The most bytes of a file with JSON, and of a record of events; the most files in a folder, and
 #: settings; the most notes that the preview has, and runs that a note names.
@@ -58,17 +63,15 @@ class Log:
     metrics: list[str | None] = field(default_factory=list)
     steps: array[float] = field(default_factory=lambda: array("d"))
     values: array[float] = field(default_factory=lambda: array("d"))
-    #: The values of ``SETTINGS`` that were logged.
-    logged: list[tuple[str, Any]] = field(default_factory=list)
-    #: By name, after the names of the settings that contain it.
-    settings: dict[tuple[str, ...], object] = field(default_factory=dict)
+    #: Names, each after those of the settings that contain it, and values; of a name, the last.
+    settings: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
     #: What was left out, and why.
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str | None, steps: Any, values: Any) -> None:
         """Add the values of a metric, at steps, or of a setting."""
         if name in SETTINGS:
-            self.logged += [(name, value) for value in values]
+            self.settings += [((name,), value) for value in values]
             return
         self.metrics += [name] * len(values)
         self.steps.extend(steps)
@@ -187,12 +190,11 @@ def _settings(logs: list[Log], named: Mapping[str, Any], metrics: list[str]) -> 
     A setting in another has its own name, or, if several have it, a dotted one. What the pattern
     finds stands above what was logged. A run that says once that it diverged has.
     """
-    uses = Counter(path[-1] for path in {path for log in logs for path in log.settings})
+    uses = Counter(path[-1] for path in {path for log in logs for path, _ in log.settings})
     check(len(uses) <= MOST_SETTINGS, f"{KEY}: settings", len(uses), f"at most {MOST_SETTINGS:,}")
     said: dict[str, list[tuple[str, Any]]] = {log.run: [] for log in logs}
     for log in logs:
-        said[log.run] += log.logged
-        for path, value in log.settings.items():
+        for path, value in log.settings:
             name = path[-1] if uses[path[-1]] == 1 else ".".join(path)
             if name not in metrics or str(value).lower() not in ("na", "nan"):
                 said[log.run].append((name, value))
@@ -355,7 +357,7 @@ def _add(log: Log, name: str, fields: pd.Series, steps: np.ndarray, file: str, o
     elif (numbers := _numbers(fields, file)) is None and len(texts) > 1:
         log.notes.append(f"left out: the text in column {fields.name!r}")
     elif numbers is None or (own and np.isnan(numbers).all()):
-        log.settings[(name,)] = texts[0]
+        log.settings.append(((name,), texts[0]))
     else:
         log.add(name, steps[given], numbers[given])
         distinct = np.unique(steps)
@@ -389,7 +391,7 @@ def _lightning(path: Path, step: str | None) -> Iterator[Log]:
         try:
             for names, value in _leaves(read_mapping(more, KEY)):
                 if isinstance(value, str | int | float):
-                    log.settings[names] = value
+                    log.settings.append((names, value))
                 elif value is not None:
                     log.notes.append(f"left out: {'.'.join(names)!r} of {str(more)!r}")
         except UserError as error:  # of a Python object, for example
@@ -477,8 +479,9 @@ def _mlflow(path: Path, step: str | None) -> Iterator[Log]:
             log.notes.append(f"left out: {reason}")
     if not log.metrics:
         log.notes.append(f"left out: run {folder.name} has no metric")
-    log.settings[("run_name",)] = str(meta.get("run_name") or "")
-    log.settings |= {(name,): text.strip() for name, text in _texts(folder / "params", log.notes)}
+    log.settings.append((("run_name",), str(meta.get("run_name") or "")))
+    params = _texts(folder / "params", log.notes)
+    log.settings += [((name,), text.strip()) for name, text in params]
     yield log
 
 
@@ -494,21 +497,17 @@ def _texts(folder: Path, notes: list[str]) -> Iterator[tuple[str, str]]:
 
 def _tensorboard(path: Path, step: str | None) -> Iterator[Log]:
     """The scalars in an event file, and its restarts; its folder is the run."""
-    try:
-        from google.protobuf.message import DecodeError
-        from tensorboardX.proto.event_pb2 import Event, SessionLog
-    except ImportError:
-        reason = "event files need tensorboardX, which is not installed"
-        raise UserError(f"{KEY}: {reason}.") from None
     log = Log(path.parent.as_posix())
+    with readable(path, KEY):
+        parse = events.Event.FromString
     try:
-        for event in map(Event.FromString, _records(path)):
-            if event.session_log.status == SessionLog.START:
+        for event in map(parse, _records(path)):
+            if event.session_log.status == events.SessionLog.START:
                 log.add(None, [event.step], [math.nan])
             for value in event.summary.value:
                 for number in _scalars(value):
                     log.add(value.tag, [event.step], [number])
-    except (DecodeError, ValueError, OSError) as error:
+    except (message.DecodeError, ValueError, OSError) as error:
         reason = f"the event file {str(path)!r} is damaged, and read up to there"
         log.notes.append(f"{reason}: {in_a_line(error)}")
     yield log
@@ -520,11 +519,10 @@ def _records(path: Path) -> Iterator[bytes]:
     The last one may be cut off, where a run was killed. Raises a ValueError for a wrong checksum,
     and for a length above ``MOST_JSON``.
     """
-    from tensorboardX.record_writer import masked_crc32c
 
     def checked(content: bytes) -> bytes:
         data = content[:-4]
-        if content[-4:] != masked_crc32c(data).to_bytes(4, "little"):
+        if content[-4:] != writer.masked_crc32c(data).to_bytes(4, "little"):
             raise ValueError(f"a wrong checksum before byte {file.tell():,}")
         return data
 

@@ -189,10 +189,10 @@ def load_plugin(name: str) -> None:
     try:
         if not name.endswith(".py"):
             load_entries(name)
-            return
-        if Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
+        elif Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
             raise UserError(f"import: {name!r} can't be imported: it is not a regular file.")
-        runpy.run_path(name, run_name=Path(name).name)  # no name that a module can have
+        else:
+            runpy.run_path(name, run_name=Path(name).name)  # no name that a module can have
     except UserError:
         raise
     except Exception as error:  # whatever the file does

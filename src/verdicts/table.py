@@ -293,8 +293,7 @@ def read_csv(path: Path, notes: list[str] | None = None, **options: Any) -> pd.D
     file that can't be read.
     """
     given: dict[str, Any] = {"index_col": False, "low_memory": False, "keep_default_na": False}
-    rows = _whole_rows(path, notes)
-    given["nrows"] = rows if notes else None
+    given["nrows"] = _whole_rows(path, notes)
     if options:
         return pd.read_csv(path, **{**given, **options})
     table = pd.read_csv(path, na_values=[""], **given)
@@ -329,13 +328,12 @@ def numbers_or_text(values: pd.Series) -> pd.Series:
     return numbers if wrong.empty and numbers.notna().any() else texts.mask(texts == "")
 
 
-def _whole_rows(path: Path, notes: list[str] | None) -> int:
-    """The number of rows, after checking that each has as many fields as the header.
+def _whole_rows(path: Path, notes: list[str] | None) -> int | None:
+    """Check that each row has as many fields as the header, and that no two columns have one name.
 
-    With ``notes``, a last row that was cut off (it has fewer fields, and no end of line) does not
-    count, and is reported there. No two columns may have one name.
+    With ``notes``, a last row that was cut off (it has fewer fields, and no end of line) is left
+    out, and reported there: the number of rows before it. None if all rows are whole.
     """
-    number = 0
     with path.open(encoding="utf-8-sig", newline="") as file:
         read = csv.reader(_lines(file), strict=True)
         rows = (row for row in read if len(row) > 1 or "".join(row).strip())  # none is blank
@@ -353,7 +351,7 @@ def _whole_rows(path: Path, notes: list[str] | None) -> int:
                     raise UserError(f"{path.name}: {reason}.")
                 notes.append(f"left out: the last row of {path.name}, which was cut off: {reason}")
                 return number - 1
-    return number
+    return None
 
 
 def _lines(file: TextIO) -> Iterator[str]:
