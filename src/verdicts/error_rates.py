@@ -320,10 +320,7 @@ class Form(NamedTuple):
     @property
     def why(self) -> str:
         """Why more than 5 % of our answers are false; empty if they are not."""
-        for start, noise, why in page_texts("rates")["why"]:
-            if noise == self.noise and self.name.startswith(start):
-                return str(why)
-        return ""
+        return str(page_texts("rates")["why"].get(f"{self.name}, {self.noise}", ""))
 
     def drawn(self, effect: float, simulations: int) -> Sides:
         """Both sides with this effect, always from the same stream."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from functools import partial
 from itertools import pairwise
 from numbers import Real
 from pathlib import Path
@@ -118,10 +117,14 @@ def read_printed(
 def _read(path: Path) -> pd.DataFrame:
     """The texts of the table in a file."""
     file = regular_file(path, "printed", MOST_BYTES)
-    readers = {".csv": partial(read_csv, dtype=str), ".md": _markdown, ".tex": _latex}
+    readers = {".csv": _csv, ".md": _markdown, ".tex": _latex}
     check(file.suffix in readers, "printed", str(path), f"end it in {', '.join(readers)}")
     with readable(file, "printed"):
         return readers[file.suffix](file)
+
+
+def _csv(path: Path) -> pd.DataFrame:
+    return read_csv(path, dtype=str)
 
 
 def _markdown(path: Path) -> pd.DataFrame:
