@@ -24,6 +24,7 @@ from verdicts.report import Result, Section, as_strings, page_texts, write_page
 from verdicts.statistics import ALPHA
 from verdicts.statistics.multiverse import share_interval
 from verdicts.statistics.samples import FEWEST
+from verdicts.table import need
 
 #: What remains of a value has this probability; below the other one, of a table as far away, no
 #: candidate could have printed it.
@@ -312,8 +313,7 @@ def weigh(
     Raises a UserError, in one line, for tables that do not fit together.
     """
     table = pd.DataFrame(printed).reset_index(drop=True)
-    for name in ("cell", "value"):
-        one_of("printed: column", name, [*map(str, table.columns)])
+    need(table, ["cell", "value"], "printed: ")
     table["group"] = table.get("group", table["cell"])
     to = SCALES[one_of("scale", tried.scale, SCALES)][0]
     shape = len(tried.values), len(table)

@@ -149,9 +149,8 @@ class Registry(UserDict[str, T]):
         A UserError if another entry has that name. The same definition may come again, as in a
         notebook's cell that is run twice: it replaces the entry.
         """
-        if not re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
-            told = "is not allowed as a name; use letters, digits, _, - and ."
-            raise UserError(f"{self.kind}: {name!r} {told}")
+        right = re.fullmatch("[A-Za-z0-9_][A-Za-z0-9_.-]*", name)
+        check(right, self.kind, name, "use letters, digits, _, - and .")
         defined = definition and f"{definition.__module__}:{definition.__qualname__}"
         if name in self.beside(definition) and (
             defined is None or self.definitions.get(name) != defined

@@ -76,7 +76,7 @@ MISTAKES = {
     "x = ": "plugin: '.*bad.py' can't be imported: SyntaxError: invalid syntax .*line 1",
     "import sys; sys.exit('usage')": "plugin: '.*bad.py' can't be imported: SystemExit.*: usage",
     "@ngo.topology('ring')\ndef mine(n): ...": "topology: 'ring' is registered already; choose",
-    "@ngo.topology('a/b')\ndef mine(n): ...": "topology: 'a/b' is not allowed as a name; use",
+    "@ngo.topology('a/b')\ndef mine(n): ...": "topology: 'a/b' is not allowed; use",
     "@ngo.topology('mine')\ndef mine(n):\n    return [(0, n)]": r"topology: .* edge \(0, 4\) on 4 ",
     "@ngo.topology('mine')\ndef mine(n, width): ...": "topology: .* argument 'width', which is not",
     "@ngo.topology('mine')\ndef mine(n):\n    return 1 // 0": (

@@ -159,7 +159,7 @@ def test_the_page_has_what_remains_and_its_picture(tmp_path):
 @pytest.mark.parametrize(
     ("printed", "changes", "message"),
     [
-        ({"value": [1.0]}, {}, "printed: column: 'cell' is unknown; allowed: value."),
+        ({"value": [1.0]}, {}, "printed: there is no column 'cell'."),
         ({"cell": ["a"], "value": [1.0]}, {}, r"^mean: \(400, 3\) is not allowed; .* \(400, 1\)"),
         ({}, {"scale": "cubic"}, "^scale: 'cubic' is unknown; allowed: "),
         ({}, {"scale": "log"}, "^printed: .* is not allowed; not all are on the scale log.$"),
