@@ -26,8 +26,8 @@ from verdicts import judging, members, registration, report, verdict_rows
 from verdicts.claims.claims_file import read_claims
 from verdicts.files import content_of
 from verdicts.lazy import pd
-from verdicts.members import ABOUT, Members, inside, refusing, strange
-from verdicts.registry import UserError
+from verdicts.members import ABOUT, Members, inside, refusing
+from verdicts.registry import UserError, strange
 from verdicts.table import KINDS, read_table
 
 #: The member with the verdicts, as one line; and the folder of all that was made.

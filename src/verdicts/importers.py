@@ -22,7 +22,7 @@ import numpy as np
 
 from verdicts.files import content_of, read_mapping, readable, regular_file
 from verdicts.lazy import Library, pd
-from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, unknown
+from verdicts.registry import UserError, check, in_a_line, one_of, printable, shown, strange
 from verdicts.run_values import worst_of
 from verdicts.table import BOOLEANS, MOST_BYTES, check_roles, diverged_runs, read_csv
 
@@ -315,8 +315,8 @@ def _steps(table: Any, path: Path, step: str | None) -> np.ndarray:
         plain = [re.sub(r"[\s_/]+", " ", name).strip().lower() for name in table]
         known = dict(zip([*plain[::-1], *table], [*table.columns[::-1], *table], strict=True))
         step = next((known[name] for name in STEPS if name in known), None)
-    elif step not in table:
-        raise unknown("step", step, table)
+    else:
+        one_of("step", step, table)
     if step is None and len(table) > 1:
         raise UserError(f"{path.name}: --step names the column with steps, of {', '.join(table)}.")
     numbers = _numbers(table.pop(step), path.name) if step else np.zeros(len(table))
@@ -431,7 +431,7 @@ def _wandb(path: Path, step: str | None) -> Iterator[Log]:
 def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
     """The run of a ``trainer_state.json``; its checkpoints' files are of the same run."""
     log = Log(re.sub(r"(^|/)checkpoint-\d+$", "", path.parent.as_posix()) or ".")
-    try:
+    with strange(f"{KEY}: {str(path)!r} is no trainer's state"):
         text = content_of(path, KEY, MOST_JSON).decode()
         for row in json.loads(text, parse_int=_number, parse_float=_number)["log_history"]:
             at = [row.pop("step") + 0.0]
@@ -439,13 +439,7 @@ def _huggingface(path: Path, step: str | None) -> Iterator[Log]:
             for name, value in row.items():
                 if name in SETTINGS or isinstance(value, float | bool | None):
                     log.add(name, at, [math.nan if value is None else value])
-    except _NO_STATE as error:
-        reason = f"{str(path)!r} is no trainer's state: {in_a_line(error)}"
-        raise UserError(f"{KEY}: {reason}.") from None
     yield log
-
-
-_NO_STATE = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def _mlflow(path: Path, step: str | None) -> Iterator[Log]:

@@ -221,17 +221,6 @@ def read_apart(content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def strange(reason: str) -> Iterator[None]:
-    """Within it, whatever a stranger's values lead to is a UserError with the ``reason``."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:  # values of other types than ours: a library may raise anything
-        raise UserError(f"{reason} ({type(error).__name__}: {in_a_line(error)[:200]})") from None
-
-
-@contextlib.contextmanager
 def refusing(path: str | Path, reason: str = "{}") -> Iterator[None]:
     """Within it, a UserError is the ``reason`` why an archive is refused."""
     try:

@@ -9,7 +9,8 @@ import pkgutil
 import re
 import runpy
 from collections import UserDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -180,20 +181,26 @@ def in_a_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
+@contextmanager
+def strange(reason: str) -> Iterator[None]:
+    """Within it, whatever a stranger's values or code lead to is a UserError with a ``reason``."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # values of other types than ours: a library may raise anything
+        raise UserError(f"{reason} ({type(error).__name__}: {in_a_line(error)[:200]})") from None
+
+
 def load_plugin(name: str) -> None:
     """Import a module, or the Python file at a path that ends in ``.py``. It runs with your rights.
 
     Raises a UserError, in one line, if it can't be imported.
     """
-    try:
+    with strange(f"import: {name!r} can't be imported"):
         if not name.endswith(".py"):
             load_entries(name)
         elif Path(name).exists() and not Path(name).is_file():  # opening a pipe may block for ever
             raise UserError(f"import: {name!r} can't be imported: it is not a regular file.")
         else:
             runpy.run_path(name, run_name=Path(name).name)  # no name that a module can have
-    except UserError:
-        raise
-    except Exception as error:  # whatever the file does
-        told = f"{type(error).__name__}: {in_a_line(error)}"
-        raise UserError(f"import: {name!r} can't be imported: {told}.") from None

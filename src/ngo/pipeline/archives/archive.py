@@ -36,7 +36,7 @@ from verdicts import members
 from verdicts.files import content_of, table_in
 from verdicts.members import Members, inside, refusing
 from verdicts.registration import read_registration, registration_path
-from verdicts.registry import UserError, as_list, one_of, shown
+from verdicts.registry import UserError, as_list, one_of, shown, strange
 
 # The key of ``archive.json`` with the earlier revisions that made a marked archive.
 OLDER = "older"
@@ -75,7 +75,7 @@ class Archive:
 
     def table(self, name: str) -> pd.DataFrame:
         """The table of this name."""
-        with refusing(self.path), members.strange(f"{name!r} can't be read"):
+        with refusing(self.path), strange(f"{name!r} can't be read"):
             return table_in(self.members[name])
 
 
@@ -269,7 +269,7 @@ def archived_plan(archive: Archive, *, trusted: bool, tell: Tell) -> Iterator[Pl
 def _planned(archive: Archive) -> Plan:
     """The checked plan, in the folder of its files."""
     about = archive.about
-    with refusing(archive.path), members.strange("its config can't be planned"):
+    with refusing(archive.path), strange("its config can't be planned"):
         planned = plan({k: v for k, v in about["config"].items() if k not in GONE})
         check_expected(archive.members, planned, about["configs"])
         planned.ledger  # noqa: B018 (its file is checked)

@@ -27,8 +27,7 @@ from ngo.training import run_folder
 from ngo.training.results_version import results_version
 from ngo.training.spec import RunSpec
 from verdicts.files import content_of, opened
-from verdicts.members import strange
-from verdicts.registry import UserError
+from verdicts.registry import UserError, strange
 
 #: The members with the metrics and the records of all runs.
 METRICS = "results/runs/metrics.parquet"

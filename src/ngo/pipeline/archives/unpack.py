@@ -28,7 +28,7 @@ from ngo.training.tidy import as_parquet, joined
 from verdicts import members
 from verdicts.files import content_of
 from verdicts.members import refusing
-from verdicts.registry import UserError
+from verdicts.registry import UserError, strange
 
 
 def needed_tables(archive: Archive, planned: Plan) -> list[str]:
@@ -76,7 +76,7 @@ def joined_tables(archive: Archive, planned: Plan, names: Iterable[str]) -> Iter
             left -= _size(archive, planned, name)
             if left < 0:
                 raise UserError("the tables of its runs are too large")
-            with members.strange("its runs can't be joined"):
+            with strange("its runs can't be joined"):
                 table = _joined(archive, planned, name)
         yield name, table
 
