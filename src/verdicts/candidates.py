@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from verdicts.lazy import Figure, pd, special
-from verdicts.registry import UserError, check, one_of
+from verdicts.registry import check, one_of, strange
 from verdicts.report import Result, Section, as_strings, page_texts, write_page
 from verdicts.statistics import ALPHA
 from verdicts.statistics.multiverse import share_interval
@@ -336,10 +336,8 @@ def weigh(
     errors = np.sqrt(tried.error**2 + runs + np.nan_to_num(half) ** 2 / 3)
     off = (at - tried.mean) / errors
     check(np.isfinite(off).all(), "printed", [*value], f"not all are on the scale {tried.scale}")
-    try:
+    with strange("correlation: it can't be used"):
         lower = np.linalg.cholesky(_part(tried.correlation, known))
-    except np.linalg.LinAlgError:
-        raise UserError("correlation: it is not positive definite.") from None
     distance = (np.linalg.solve(lower, off[:, known].T) ** 2).sum(axis=0)
     density = _density(distance, errors[:, known], tried.freedom)
     return Candidates(tried, table, known, density, distance, off, errors, told)

@@ -269,10 +269,8 @@ def _compiled(pattern: str | None) -> re.Pattern[str]:
     named = named.replace("<seed>[^/]+?", "<seed>-?[0-9]+")
     reason = "close each brace: a setting is a name in braces, such as {seed}"
     check(not re.search(r"\\[{}]", named), "pattern", pattern, reason)
-    try:
+    with strange(f"pattern: {shown(pattern)} is not allowed"):  # a name twice, for example
         return re.compile(f"(?:.*/)?{named}", re.DOTALL)
-    except re.error as error:  # a name twice, for example
-        raise UserError(f"pattern: {shown(pattern)} is not allowed: {error}.") from None
 
 
 def _files(path: Path, names: str, notes: list[str]) -> list[Path]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from verdicts.files import readable, regular_file
 from verdicts.lazy import pd
-from verdicts.registry import UserError, check, in_a_line, shown
+from verdicts.registry import UserError, check, shown, strange
 from verdicts.table import check_columns, read_csv
 
 #: The most bytes of a file of printed numbers, and characters of a number.
@@ -102,10 +102,8 @@ def read_printed(
         table, name = _read(Path(printed)), Path(printed).name
     else:
         name = "printed"
-        try:
+        with strange(f"{name}: it is no table"):
             table = pd.DataFrame(printed).reset_index(drop=True)
-        except ValueError as error:
-            raise UserError(f"{name}: it is no table: {in_a_line(error)}.") from None
     names = list(map(str, table.columns))
     check_columns(names, name)
     if table.empty:
