@@ -89,14 +89,12 @@ class Quantity:
         """The number of a run that a claim with these ``arguments`` is about; None if none is."""
         return {**self.defaults, **arguments}.get("value")  # type: ignore[return-value]
 
-    def given(
-        self, kind: object, arguments: Mapping[str, object], *, defaults: bool = True
-    ) -> list[tuple[str, object]]:
+    def given(self, kind: object, arguments: Mapping[str, object]) -> list[tuple[str, object]]:
         """The arguments of a type, or of several of it, by name, without None.
 
         ``kind`` is ``Selection``, ``Column`` or ``Value``, for example.
         """
-        values = {**(self.defaults if defaults else {}), **arguments}
+        values = {**self.defaults, **arguments}
         known = [(name, values.get(name)) for name, of in self.types.items() if within(kind, of)]
         return [(name, value) for name, value in known if value is not None]
 

@@ -228,7 +228,7 @@ def selections(key: str, entry: Claim | Gate) -> Iterator[tuple[str, Selection]]
     ``key`` is the place of the claim or gate. Raises a UserError for an argument of another type.
     """
     quantity = QUANTITIES[str(entry.quantity)]
-    for name, value in quantity.given(Selection, entry.arguments, defaults=False):
+    for name, value in quantity.given(Selection, entry.arguments):
         place = f"{key}.with.{name}"
         for term in as_list(value):
             fields = mapping(place, term).items()

@@ -20,7 +20,7 @@ from verdicts.quantities import OF_VALUE, QUANTITIES
 from verdicts.registry import UserError, one_of, shown
 from verdicts.run_values import SHARE, UNITS, Value, as_numbers, column_of, last_evaluations
 from verdicts.statistics.samples import exceeds
-from verdicts.table import UNIVERSE, Column, Selection, Tables, joined, matches, need, selected
+from verdicts.table import UNIVERSE, Column, Selection, Tables, joined, need, selected
 
 #: Where the scales of units end.
 SCALES = {SHARE: (0.0, 1.0), "points": (0.0, 100.0)}
@@ -172,7 +172,7 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
     """
     try:
         selection = selected(joined(tables, gate.tables) if gate.tables else rows, gate.where)
-        value = _taken(gate, selection)
+        value = _taken(gate, _numbers(gate, selection))
     except UserError as error:
         raise type(error)(f"gate {gate.name}: {error}") from None
     if not _passes(gate, value):
@@ -185,21 +185,16 @@ def check_gate(gate: Gate, rows: pd.DataFrame, tables: Tables) -> None:
 def passing(gate: Gate, rows: pd.DataFrame) -> set[object]:
     """The universes that pass a gate on a column: asked at once, for speed.
 
-    ``check_gate`` decides on all others: with a gate on a quantity, or with a diverged run.
+    ``check_gate`` decides on all others: those that fail, and with a gate on a quantity.
     """
-    if gate.column is None or not {gate.column, *gate.where} <= set(rows):
+    if gate.column is None:
         return set()
-    for column, wanted in gate.where.items():
-        rows = rows[matches(rows[column], wanted)]
-    rows = last_evaluations(rows)
-    if "diverged" in rows:
-        rows = rows[~rows["diverged"].groupby(rows[UNIVERSE]).transform("any")]
-    numbers = as_numbers(rows[gate.column], gate.column)
-    return {
-        universe
-        for universe, values in numbers.groupby(rows[UNIVERSE])
-        if _passes(gate, getattr(np, gate.take)(values.to_numpy()))
-    }
+    try:
+        numbers = _numbers(gate, selected(rows, gate.where))
+    except UserError:  # some universe lacks what the gate needs
+        return set()
+    universes = numbers.groupby(rows[UNIVERSE])
+    return {universe for universe, of in universes if _passes(gate, _taken(gate, of))}
 
 
 def _passes(gate: Gate, value: float) -> bool:
@@ -208,17 +203,19 @@ def _passes(gate: Gate, value: float) -> bool:
     return (low is None or exceeds(value, low)) and (high is None or exceeds(-value, -high))
 
 
-def _taken(gate: Gate, rows: pd.DataFrame) -> float:
+def _numbers(gate: Gate, rows: pd.DataFrame) -> pd.Series:
+    """The quantity of each seed, or the column at the end of each run."""
     if gate.quantity:
         quantity = QUANTITIES[gate.quantity]
         result = quantity.function(rows, **gate.arguments)
-        numbers = quantity.scores("quantity", result).numbers
-    else:
-        need(rows, [gate.column])
-        column, named = str(gate.column), [UNIVERSE, "run", "step", "diverged", gate.column]
-        last = last_evaluations(rows[[name for name in rows if name in named]])
-        numbers = as_numbers(last[column], column)
-        if column != "diverged":
-            worst = run_values.worst_of(column)
-            numbers = run_values.with_diverged(numbers, last, worst, column)
+        return quantity.scores("quantity", result).numbers
+    need(rows, [gate.column])
+    column, last = str(gate.column), last_evaluations(rows)
+    numbers = as_numbers(last[column], column)
+    if column == "diverged":
+        return numbers
+    return run_values.with_diverged(numbers, last, run_values.worst_of(column), column)
+
+
+def _taken(gate: Gate, numbers: pd.Series) -> float:
     return float(getattr(np, gate.take)(numbers.to_numpy())) if len(numbers) else np.nan

@@ -113,13 +113,12 @@ def _numbers(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _asked(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     """The numbers of some universes. One that lacks a number is asked alone."""
-    many = rows[UNIVERSE].nunique() > 1
     try:
         numbers = _at_once(claim, rows)
     except UserError as error:
         numbers = rows[[UNIVERSE]].drop_duplicates().assign(number=np.nan, why=str(error))
     lacking = numbers.loc[numbers["number"].isna() & (numbers["why"] != BOTH_DIVERGED), UNIVERSE]
-    if not many or lacking.empty:
+    if lacking.empty or rows[UNIVERSE].nunique() < 2:
         return numbers
     again = rows[rows[UNIVERSE].isin(lacking)].groupby(UNIVERSE)
     alone = (_asked(claim, part) for _, part in again)
@@ -135,9 +134,8 @@ def _at_once(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     scores = quantity.scores(f"claims.{claim.id}.quantity", result)
     universe = renamed.drop_duplicates("seed").set_index("seed")[UNIVERSE].sort_index()
     number = scores.numbers.reindex(universe.index)
-    numbers = pd.DataFrame({UNIVERSE: universe, "number": number, "why": ""})
-    both = numbers.index.isin(scores.both_diverged)
-    return numbers.assign(why=numbers["why"].mask(both, BOTH_DIVERGED))
+    why = np.where(universe.index.isin(scores.both_diverged), BOTH_DIVERGED, "")
+    return pd.DataFrame({UNIVERSE: universe, "number": number, "why": why})
 
 
 def settings_in(universes: pd.DataFrame) -> pd.DataFrame:

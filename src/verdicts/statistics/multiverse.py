@@ -126,10 +126,8 @@ def examined(
     divided = enough and max(holds, opposite, within) < MOST * count
     of, rule = _rule(side, holds, opposite, settings) if divided else (1, NONE)
     low, high = share_interval(holds, count)
-    shares: Sequence[Mapping[str, Any]] = ()
     variance = variance_shares(values, settings) if enough else {}
-    if variance:
-        shares = shares_by(side, settings, deciding(rule.settings, variance), rule)
+    shares = shares_by(side, settings, deciding(rule.settings, variance), rule)
     multiverse = Multiverse(
         count=count, of=sampled, holds=holds, reversed=opposite, within=within,
         share=holds / count, low=low, high=high, p=p_of_all(values - expectation.value),
