@@ -30,10 +30,10 @@ from verdicts.claims.universes import BOTH_DIVERGED, none_counts, settings_in, u
 from verdicts.lazy import Figure, pd
 from verdicts.quantities import QUANTITIES
 from verdicts.registry import TableError, UserError, in_a_line
-from verdicts.report import Result, lines_of, print_board
+from verdicts.report import Result, as_strings, lines_of, print_board
 from verdicts.run_values import Value, marked
 from verdicts.scores import FIRST_LOOK, compared, sides
-from verdicts.statistics import ABSENT, ROUNDING, judgement
+from verdicts.statistics import ROUNDING, judgement
 from verdicts.statistics.evidence import Evidence, Expectation, evidence, unpaired_evidence
 from verdicts.statistics.judgement import NOT_RUN, OUT_OF_SCALE, UNDECIDED, Verdict
 from verdicts.statistics.multiverse import MultiverseEvidence, examined
@@ -310,12 +310,11 @@ def _row(claim: Claim, cell: str, decided: Verdict, unit: str, missed: Missed) -
     row |= {"family": claim.id if cell else claim.family, "family_size": decided.family}
     row |= {"relation": expected.relation, "expected": expected.value}
     row["margin"] = nan if expected.margin is None else expected.margin
-    row["looks"], verdict, reason = None, decided.verdict, decided.reason
+    row["looks"], verdict, reason = known and known.looks, decided.verdict, decided.reason
     if known:
         reason = "; ".join(filter(None, [reason, known.left_out]))
         powers = {"detectable": detectable, "seeds_needed": seeds_needed}
         row |= {name: of(known, decided.family) for name, of in powers.items()}
-        row["looks"] = known.looks
         if verdict == UNDECIDED and not missed.why:
             row["next_look"] = next(iter(claim.looks[known.looks or 0 :]), None)
     if missed.why and verdict != NOT_RUN:
@@ -349,8 +348,7 @@ class Judged(Result):
 
     def shown(self) -> pd.DataFrame:
         """The claim as the pages show it."""
-        board = print_board(self.rows)
-        return board.loc[:, ~board.isin(["", ABSENT]).all()]
+        return as_strings(print_board(self.rows))
 
     def draw(self, figure: Figure) -> None:
         """The estimate and its interval, with what is expected; grey is within the margin."""

@@ -18,7 +18,7 @@ import numpy as np
 from verdicts import run_values
 from verdicts.lazy import pd
 from verdicts.registry import UserError, one_of
-from verdicts.run_values import Value, as_numbers, final, highest_is_best, marked, per_run, said
+from verdicts.run_values import Value, highest_is_best, marked, per_run, said
 from verdicts.table import UNIVERSE, Selection, complete, described, meant_as_seed, need, selected
 
 #: Fields in which two runs differ that a message names, and seeds that a sentence names.
@@ -427,14 +427,13 @@ def at_best(
     fields = [*apart, *choose]
     need(rows, fields, "best: ")
     choosing = rows[rows[FIRST_LOOK]] if FIRST_LOOK in rows else rows
+    if by is None and highest_is_best(value):
+        by, best_is = "holdout_accuracy", "max"
+        if choosing[by].isna().all():
+            raise UserError("best: no run has a held-out accuracy to choose by.")
     if by is not None:
         runs = per_run(choosing, by, worst=math.nan)
         runs["score"] = runs["value"] if best_is == "max" else -runs["value"]
-    elif highest_is_best(value):
-        runs = final(choosing)
-        runs["score"] = as_numbers(runs["holdout_accuracy"], "holdout_accuracy")
-        if choosing["holdout_accuracy"].isna().all():
-            raise UserError("best: no run has a held-out accuracy to choose by.")
     else:
         runs = per_run(choosing, value)
         with np.errstate(divide="ignore"):

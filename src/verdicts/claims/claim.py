@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -33,11 +33,6 @@ SIDES = {"difference": ("of", "minus"), "log_ratio": ("of", "to")}
 
 #: How the names of tables with added seeds start.
 ADDED = "added_"
-
-
-def alike(name: str, ids: Iterable[str]) -> list[str]:
-    """The ids that a name or a pattern stands for."""
-    return [id for id in ids if fnmatchcase(id, name)]
 
 
 @dataclass(frozen=True)
@@ -186,7 +181,7 @@ class ClaimsFile:
 
     def is_optional(self, claim: str) -> bool:
         """Whether a claim has no row where it is not run."""
-        return any(alike(pattern, [claim]) for pattern in self.optional)
+        return any(fnmatchcase(claim, pattern) for pattern in self.optional)
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ the mark does. Numbers count by value: 1 is 1.0.
 from __future__ import annotations
 
 import csv
+import fnmatch
 import hashlib
 import json
 import re
@@ -18,7 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from verdicts.claims.claim import MARKS, alike
+from verdicts.claims.claim import MARKS
 from verdicts.files import content_of, mapping
 from verdicts.printed_tables import printed_number
 from verdicts.quantities import POOLED
@@ -55,7 +56,7 @@ class Resolved:
 def _members(arguments: object, single: Sequence[str]) -> tuple[str, ...]:
     """The claims that are named by id or by a pattern, which stands for ``single`` ones."""
     named = as_list(arguments.get("claims", []) if isinstance(arguments, Mapping) else [])
-    found = [id for name in map(str, named) for id in alike(name, single) or [name]]
+    found = [id for name in map(str, named) for id in fnmatch.filter(single, name) or [name]]
     return tuple(dict.fromkeys(found))
 
 

@@ -21,6 +21,7 @@ from verdicts.registry import UserError, one_of
 from verdicts.scores import total
 from verdicts.statistics.evidence import Expectation
 from verdicts.statistics.multiverse import sides
+from verdicts.statistics.setting_rules import is_number
 from verdicts.table import SETTING, UNIVERSE, Selection, Tables, complete, joined, need, selected
 
 BOTH_DIVERGED = "both sides diverged"
@@ -50,7 +51,6 @@ def universes_of(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame
     universes["seeds"], universes["effect"] = 0, np.nan
     universes["why"] = why if why.eq("").any() else ""
     numbers = _numbers(claim, rows[rows[UNIVERSE].map(universes["why"]) == ""])
-    universes.loc[universes["why"] == "", "why"] = NO_NUMBER
     for universe, effects in numbers.groupby(UNIVERSE):
         universes.loc[universe, ["seeds", "effect", "why"]] = _effect(effects)
     universes = universes.reset_index()
@@ -166,7 +166,7 @@ def specification_curve(
 
 def _setting(name: str, values: pd.Series) -> pd.Series:
     """Numbers as they are, all else as text; a UserError for numbers with gaps."""
-    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+    if is_number(values):
         if values.isna().any():
             raise UserError(f"{name!r} has no value in {values.isna().sum()} universes")
         return values

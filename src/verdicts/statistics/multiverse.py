@@ -192,16 +192,16 @@ def shares_by(
     return records
 
 
-def tolerated(number: int, count: int, least: float = 0.5) -> float:
-    """The correlation between universes up to which the lower limit of a share is above ``least``.
+def tolerated(number: int, count: int) -> float:
+    """The correlation between universes up to which the lower limit of a share is above 1/2.
 
     So many universes with this correlation ρ say as much as count / (1 + (count − 1) ρ) others.
     """
     share, few, many = number / count, 0.0, float(count)
     while many - few > 1e-3:
         half = (few + many) / 2
-        enough = special.betaincinv(share * half, half - share * half + 1, ALPHA / SHARES / 2)
-        few, many = (few, half) if enough > least else (half, many)
+        enough = share_interval(share * half, half)[0] > 0.5
+        few, many = (few, half) if enough else (half, many)
     return (count / many - 1) / (count - 1)
 
 
