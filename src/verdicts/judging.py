@@ -127,7 +127,7 @@ def _missed(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
     try:
         for gate, each in sorted(gates, key=lambda pair: bool(pair[0].late)):
             late, of = gate.late, f" ({each.id})" if each is not claim else ""
-            check_gate(gate, _read(each, {**each.where, **where}, tables), tables)
+            check_gate(gate, _read(each, where, tables), tables)
         if claim.universes and (why := none_counts(claim, where, tables)):
             return Missed(f"no universe counts: {why}")
     except TableError as error:
@@ -244,12 +244,9 @@ def _result(claim: Claim, where: Selection, claims: ClaimsFile, tables: Tables) 
     """
     quantity, given = QUANTITIES[claim.quantity], dict[str, Any](claim.arguments)
     try:
-        if claim.is_pooled:
-            rows = _numbers(claim, claims, tables)
-        else:
-            rows = _read(claim, {**claim.where, **where}, tables)
         if claim.universes is not None:
             return universes_of(claim, where, tables)
+        rows = _numbers(claim, claims, tables) if claim.is_pooled else _read(claim, where, tables)
         if claim.has_sides:
             wheres = [given[name] for name in SIDES[claim.quantity]]
             value: Any = quantity.value(given)
@@ -289,7 +286,7 @@ def _read(claim: Claim, where: Selection, tables: Tables) -> pd.DataFrame:
     added = [claim.added] if claim.looks and claim.added in tables else []
     whole = joined(tables, (*claim.tables, *added))
     value = QUANTITIES[claim.quantity].value(claim.arguments)
-    rows = selected(marked(whole, value), where)
+    rows = selected(marked(whole, value), {**claim.where, **where})
     if not claim.looks or "seed" not in rows:
         return rows
     first = sorted(rows["seed"].unique())[: claim.looks[0]]
