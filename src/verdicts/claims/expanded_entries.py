@@ -46,9 +46,10 @@ class Resolved:
         #: The files with printed numbers that claims name, and where in them each number is.
         self.printed = printed = PrintedNumbers(folder)
         self.claims = {id: printed.numbers(f"claims.{id}", entry) for id, entry in claims.items()}
-        known = {str(id): entry for id, entry in claims.items() if isinstance(entry, Mapping)}
-        pooled = {id: entry for id, entry in known.items() if entry.get("quantity") == POOLED}
-        single = [id for id in known if id not in pooled]
+        #: Those that are mappings, by their ids as text.
+        self.known = {str(id): e for id, e in self.claims.items() if isinstance(e, Mapping)}
+        pooled = {id: e for id, e in self.known.items() if e.get("quantity") == POOLED}
+        single = [id for id in self.known if id not in pooled]
         #: The ids of the claims that each pooled one names; a name without a claim stays.
         self.members = {id: _members(entry.get("with"), single) for id, entry in pooled.items()}
 
@@ -252,12 +253,11 @@ WORDS = ("place", "says", "quote", "kind", "unit", "shows")
 
 def forms(entries: Resolved) -> dict[str, str]:
     """The form of each claim, by id, in 64 hexadecimal digits; entries need not be valid claims."""
-    claims = {str(id): entry for id, entry in entries.claims.items() if isinstance(entry, Mapping)}
-    found = {id: _form(entry, entries) for id, entry in claims.items()}
+    found = {id: _form(entry, entries) for id, entry in entries.known.items()}
     single = {id: form for id, form in found.items() if id not in entries.members}
     for id, named in entries.members.items():
         members = {member: single[member] for member in named if member in single}
-        found[id] = _form({**claims[id], "with": members}, entries)
+        found[id] = _form({**entries.known[id], "with": members}, entries)
     return found
 
 
