@@ -157,7 +157,8 @@ def test_a_row_for_each_partition_with_its_fields_and_measures(digits, tmp_path)
     for k, spec in enumerate(specs):
         write(tmp_path / f"{k}.parquet", [spec], tmp_path)
     counts = class_counts(tmp_path / f"{k}.parquet" for k in range(4))
-    actual = functions("beyond/skew").heterogeneity(counts)
+    partitions = counts.groupby(["partition", "beta"], dropna=False)[["worker", "label", "samples"]]
+    actual = partitions.apply(functions("beyond/skew").heterogeneity).reset_index()
     assert actual["partition"].tolist() == [spec.partition for spec in specs]
     assert actual["beta"].tolist()[:3] == [0.1, 1.0, 10.0]
     assert np.isnan(actual["beta"][3])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import refused
-from figure_files import drawn, executed, functions, made
+from figure_files import drawn, executed, made, numbers
 from made_up import TABLE1, TABLE_A1, TABLE_S1, TABLE_S2, cell, tuned_runs
 from small_theory import OPTIONS
 
@@ -171,7 +171,7 @@ def test_runs_of_one_seed_and_gamma_are_no_seeds():
 
 
 def test_the_table_at_each_ones_own_best_gamma():
-    table = functions("table1_tuned").tuned_table(tuned_runs(), TABLE1).set_index("method")
+    table = numbers("table1_tuned", tuned_runs(), TABLE1)["table1_tuned"].set_index("method")
     assert list(table.index) == ["centralized", "gossip", "ngo"]
     expected = {"centralized": 85, "gossip": 65, "ngo": 66}
     assert table["consensus"].to_dict() == pytest.approx(expected)
