@@ -5,9 +5,10 @@ import copy
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from timeit import Timer
 
 import torch
 from torch import nn
@@ -69,26 +70,18 @@ def entries() -> Iterator[tuple[str, str, dict]]:
             yield kind, name, {**fields, kind: name, **MORE.get(name, {})}
 
 
-def times(ways: Mapping[str, Step], args: argparse.Namespace, turns: int = 5) -> dict[str, float]:
-    """The seconds that a call of each way takes: the median over turns, each after a warm-up."""
-    taken: dict[str, list[float]] = {way: [] for way in ways}
-    for _ in range(1 if args.quick else turns):
-        for way, step in ways.items():
-            taken[way].append(timed(step, args)[0])
-    return {way: statistics.median(seconds) for way, seconds in taken.items()}
-
-
 def timed(step: Step, args: argparse.Namespace) -> tuple[float, float]:
-    """The mean seconds of a step, after a warm-up, and those that the host needs to start it.
+    """The mean seconds of a step, after others, and those that the host needs to start it.
+
+    On a CPU, these are the same, and of as many steps as take 0.2 seconds.
 
     A card takes 3 to 200 steps, some 0.3 seconds: the second one, which is waited for, says how
     many. It is timed by CUDA events: the host only queues steps.
     """
     if not args.cuda:
-        if not args.quick:
-            _mean(step, 0.5)
-        seconds = _mean(step, 0 if args.quick else 0.5)
-        return seconds, seconds
+        timer = Timer(step)
+        count, taken = (1, timer.timeit(1)) if args.quick else timer.autorange()
+        return taken / count, taken / count
     for _ in range(2):
         start = time.perf_counter()
         step()
@@ -103,15 +96,6 @@ def timed(step: Step, args: argparse.Namespace) -> tuple[float, float]:
     host = time.perf_counter() - start
     last.synchronize()
     return first.elapsed_time(last) / 1e3 / count, host / count
-
-
-def _mean(step: Step, least: float) -> float:
-    """The mean seconds of a step on a CPU, over at least ``least`` seconds."""
-    count, start = 0, time.perf_counter()
-    while not count or time.perf_counter() - start < least:
-        step()
-        count += 1
-    return (time.perf_counter() - start) / count
 
 
 class Work(TorchDispatchMode):
@@ -157,38 +141,28 @@ def free(args: argparse.Namespace) -> bool:
     return True
 
 
-def table(rows: list[dict]) -> str:
-    """The rows as a Markdown table."""
-    lines = []
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    for row in (dict(zip(columns, columns, strict=True)), dict.fromkeys(columns, "---"), *rows):
-        cells = (row.get(column, "") for column in columns)
-        texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
-        lines.append(f"| {' | '.join(texts)} |\n")
-    return "".join(lines)
-
-
 class Report:
-    """Texts and tables that are printed, and appended to a file, line by line."""
+    """Texts and Markdown tables that are printed, and appended to a file, line by line."""
 
-    def __init__(self, path: Path | None, title: str, anew: bool = True) -> None:
-        """``anew``: with a title, in an empty file."""
-        self.path, self._columns = path, list[str]()
-        if path and anew:
-            path.write_text("")
-        self.tell(title if anew else "")
+    def __init__(self, path: Path | None = None) -> None:
+        self.path, self._columns = path, dict[str, str]()
 
     def tell(self, text: str) -> None:
         """Write a text; the next row begins a table."""
-        self._columns = []
+        self._columns = {}
         self._write(text)
 
     def row(self, row: dict) -> None:
         """Write a row; the table begins anew where it has further columns."""
-        known = row.keys() <= set(self._columns)
-        self._columns += [column for column in row if column not in self._columns]
-        lines = table([{column: row.get(column, "") for column in self._columns}])
-        self._write(lines.splitlines(keepends=True)[-1] if known else f"\n{lines}")
+        lines = [row]
+        if not row.keys() <= self._columns.keys():
+            self._columns |= dict.fromkeys(row, "---")
+            lines = [{column: column for column in self._columns}, self._columns, row]
+            self._write("\n")
+        for line in lines:
+            cells = (line.get(column, "") for column in self._columns)
+            texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+            self._write(f"| {' | '.join(texts)} |\n")
 
     def _write(self, text: str) -> None:
         print(text, end="", flush=True)
@@ -197,19 +171,24 @@ class Report:
                 file.write(text)
 
 
-def show(rows: list[dict]) -> None:
+def show(rows: Iterable[dict]) -> None:
     """Print a Markdown table."""
-    print(table(rows), flush=True)
+    report = Report()
+    for row in rows:
+        report.row(row)
 
 
 def compare(
     ways: Mapping[str, Step], beside: str, args: argparse.Namespace, steps: int = 1, **case: object
 ) -> list[dict]:
-    """Time each way: a row has its milliseconds per step, and their ratio to those of ``beside``.
+    """Time ways in turns: a row has milliseconds per step, and their ratio to those of ``beside``.
 
-    One call of a way takes ``steps`` steps. ``case`` are further columns.
+    They are the median over turns. One call of a way takes ``steps`` steps. ``case`` are further
+    columns.
     """
-    seconds = times(ways, args)
+    turns = range(1 if args.quick else 5)
+    taken = [[timed(step, args)[0] for step in ways.values()] for _ in turns]
+    seconds = dict(zip(ways, map(statistics.median, zip(*taken, strict=True)), strict=True))
     return [
         {**case, "way": way, "ms": 1e3 * taken / steps, f"of {beside}'s": taken / seconds[beside]}
         for way, taken in seconds.items()

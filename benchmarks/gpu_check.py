@@ -491,8 +491,11 @@ def main(budgets=BUDGETS, description=__doc__) -> int:
     args.status, args.minutes = int(os.environ.get(SO_FAR, 0)), []
     args.limit, args.plain, args.rates, args.memory = {}, {}, {}, {}
     args.name = torch.cuda.get_device_name() if args.cuda else processor()
-    title = f"# {args.name}\n\n{UNFINISHED}\n"
-    args.report = Report(args.out, title, anew=SO_FAR not in os.environ)
+    args.report = Report(args.out)
+    if SO_FAR not in os.environ:
+        if args.out:
+            args.out.write_text("")
+        args.report.tell(f"# {args.name}\n\n{UNFINISHED}\n")
     for k, name in enumerate(args.parts, 1):
         if not take(parts[name], args) and args.parts[k:]:  # goes on in another process
             os.environ[SO_FAR] = str(args.status)

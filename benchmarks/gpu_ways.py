@@ -14,7 +14,7 @@ from unittest import mock
 import gpu_check
 import torch
 from common import Work, random_data, timed
-from gpu_check import peak, profiled
+from gpu_check import peak
 from torch.func import functional_call, grad, vmap
 
 from ngo.common.devices import set_float32
@@ -174,16 +174,6 @@ def passes(args, make, precision, *how):
     return {**found, "kernels": work.kernels, "ms by the model": 1e3 * seconds}
 
 
-def kernels(args):
-    """The operations that take most of the time, and the gaps between, by way."""
-    model = ["mnist_cnn", "float32"]
-    ways = {"vmap": partial(by_backend, args, *model, "vmap")}
-    if args.cuda:
-        ways["one graph, 16 streams"] = lambda: (captured(*forked(args, *model, 16)), ())
-    for way, make in ways.items():
-        yield {"way": way}, lambda make=make: profiled(args, make()[0])
-
-
 def dropout(args):
     """Two masks of 100 workers: by a generator of each, for 64 steps at once, and as today."""
     n, size = (2, 8) if args.quick else (100, 32 * 20 + 32 * 50)
@@ -252,20 +242,8 @@ def drawn_there(args):
         yield {"way": way, "runs": runs}, partial(measured, args, lambda step=step: step)
 
 
-def evaluation(args):
-    """The scores of 16 models, by chunks."""
-    them, _ = workers_of(args, "mnist_cnn", backend="vmap")
-    models, count = range(min(16, them.n)), 100 if args.quick else 10_000
-    data = random_data("mnist", (1, 28, 28), (count, 1), args.device)
-    for size in (count,) if args.quick else (1000, 5000, 10_000):
-        chunks = (data.train_inputs / 255).split(size), data.train_targets.split(size)
-        step = partial(them.batched_sums, them.consensus(), models, *chunks)
-        yield {"chunk": size}, partial(measured, args, lambda step=step: step)
-
-
 #: The parts, and the seconds after which no row of one begins.
-BUDGETS = {gradients: 260, dropout: 20, update: 60, drawn_there: 20, evaluation: 20}
-BUDGETS |= {kernels: 20, launches: 20}
+BUDGETS = {gradients: 260, dropout: 20, update: 60, drawn_there: 20, launches: 20}
 
 if __name__ == "__main__":
     sys.exit(gpu_check.main(BUDGETS, __doc__))

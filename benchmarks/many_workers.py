@@ -36,9 +36,9 @@ def main() -> None:
     for n in (100,) if args.quick else (10, 100, 1000, 10_000):
         start = time.perf_counter()
         stepper(SMALL, n, 8, device=args.device)
-        rows = [{"n": n, "way": "set-up", "ms": 1e3 * (time.perf_counter() - start)}]
+        made = {"n": n, "way": "set-up", "ms": 1e3 * (time.perf_counter() - start)}
         ways = {way: steps(n, args.device, **fields) for way, fields in WAYS.items()}
-        show(rows + compare(ways, "ngo", args, TOGETHER, n=n))
+        show([*compare(ways, "ngo", args, TOGETHER, n=n), made])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from functools import partial
 
-from common import options, show, times
+from common import compare, options, show
 
 TRAIN = "-m ngo train --dataset least_squares --method centralized --workers 1 --batch-size 1"
 
@@ -17,8 +17,7 @@ def main() -> None:
         commands = {"import torch": ["-c", "import torch"], "ngo --help": ["-m", "ngo", "--help"]}
         commands["ngo train"] = [*TRAIN.split(), "--epochs", "1e-9", "--out", folder]
         ways = {name: partial(run, [sys.executable, *words]) for name, words in commands.items()}
-        seconds = times(ways, options(__doc__))
-    show([{"command": command, "seconds": taken} for command, taken in seconds.items()])
+        show(compare(ways, "import torch", options(__doc__)))
 
 
 if __name__ == "__main__":

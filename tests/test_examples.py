@@ -46,7 +46,7 @@ TABLES = {
     "pfl_cifar10": "| way | samples a second | NGO's, of this |",
     "consensus": "| graph | n | d | way | ms | of a copy's | GB/s |",
     "many_workers": "| n | way | ms | of ngo's |",
-    "startup": "| command | seconds |",
+    "startup": "| way | ms | of import torch's |",
     "cohorts": "| way | ms | of 100 users's | MB | of 100 users' MB |",
     "fedavg": "| round | ngo | loop | apart |",
 }
