@@ -25,7 +25,6 @@ from ngo.engine.backends import Stacked, backward
 from ngo.engine.population import Population
 from ngo.gossip.card_graphs import CardGraphs, joined
 from ngo.gossip.gossip_step import gossip_step
-from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import Mixing
 from ngo.models.layers import ConvPoolReLU2d, replayed
 from ngo.native import triton_kernels
@@ -201,8 +200,7 @@ def update(args):
         X = torch.randn(10, d, device=args.device)
         yield {"d": d, "way": "copy"}, partial(measured, args, lambda X=X: X.clone, 2 * X.nbytes)
         for topology, p in itertools.product(("ring", "complete"), (1.0, 0.75)):
-            edges = torch.ones(10, 10) if topology == "complete" else torch.eye(10).roll(1, 0)
-            W = MixingMatrix.of(((edges + edges.T) / 20).fill_diagonal_(0))
+            W = Mixing(topology, 10, None).at(0)
             step = partial(gossip_step, X, W, 0.2, p, out=torch.empty_like(X))
             for way in ("eager", "graph", "256 columns")[: 1 + 2 * args.cuda]:
                 make = partial(captured, step) if way == "graph" else lambda step=step: step

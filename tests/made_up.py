@@ -362,7 +362,7 @@ def speeding_up():
     for (method, n), rate in rates.items():
         for seed in SEEDS:
             facts = {**FACTS, **FIXED.get(method, {}), "method": method, "seed": seed}
-            facts |= {"workers": n, "run": f"{method}-{n}-{seed}", "diverged": False}
+            facts |= {"workers": n, "run": f"{method}-{n}-{seed}", "diverged": False, "lr": 0.1}
             for k in range(11):
                 rows.append({**facts, "step": 10 * k, "consensus_accuracy": min(rate * k, 0.99)})
     return pd.DataFrame(rows)
