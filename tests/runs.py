@@ -100,8 +100,7 @@ def contents(folder):
 def left(folder):
     """The files of a run, byte by byte; of its record, without what measures the machine."""
     record = json.loads((folder / "run.json").read_text())
-    clocks = ("started", "wall_seconds", "evaluation_seconds", "seconds_evaluating")
-    for key in (*clocks, "resumed_at_steps"):
+    for key in ("started", "wall_seconds", "evaluation_seconds", "resumed_at_steps"):
         record.pop(key, None)
     models = folder / "models.pt"
     kept = models.read_bytes() if models.exists() else None

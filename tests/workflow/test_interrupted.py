@@ -36,7 +36,7 @@ KILLS = 10
 UNFINISHED = (f"{PARTIAL}*", "checkpoint.pt", ".lock")
 
 # Measured times differ from run to run.
-CLOCKS = {"evaluation_seconds", "seconds_evaluating", "wall_seconds", "started", "resumed_at_steps"}
+CLOCKS = {"evaluation_seconds", "wall_seconds", "started", "resumed_at_steps"}
 
 
 def contents(root: Path) -> dict[str, object]:

@@ -300,13 +300,9 @@ def _check_kept(key: str, population: Population, inputs: Tensor) -> None:
             for name in [x for x in one if not (training or torch.equal(one[x], other[x]))]:
                 told = "changes in evaluation, which would change the run; see self.training"
                 raise UserError(f"{key}: its tensor {name!r} {told}.")
-        try:
-            over_tensors(partial(assert_close, rtol=1e-4, atol=1e-5, equal_nan=True), *found)
-        except AssertionError:
-            raise UserError(
-                f"{key}: its outputs depend on what it keeps from call to call elsewhere than in "
-                f"float32 and int64 buffers, which alone reach checkpoints and the mean model."
-            ) from None
+        told = "its outputs depend on what it keeps from call to call elsewhere than in float32 and"
+        told += " int64 buffers, which alone reach checkpoints and the mean model"
+        _check_equal(key, told, *found, rtol=1e-4, atol=1e-5)
 
 
 def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
@@ -324,11 +320,6 @@ def _alike(population: Population, inputs: Tensor, targets: Tensor) -> bool:
             ((each, _),) = population.module_sums([module.eval()], [inputs], [targets])
             found.append(torch.cat([loss.reshape(1), population.G[0], loss.new_tensor([each])]))
     return torch.equal(*(values.nan_to_num() for values in found))
-
-
-def _streams_of_others() -> list[Any]:
-    """The states of the global random streams of Python and NumPy, to be compared."""
-    return [comparable(stream_states())[name] for name in ("python", "numpy")]
 
 
 def _streams(population: Population) -> dict[str, Any]:
@@ -363,13 +354,10 @@ def try_problem(spec: RunSpec, problem: Problem, *, by_name: bool = True) -> tup
 @one_intra_op_thread()
 def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, bool] | None:
     """``try_problem`` in one way; None if the model draws otherwise."""
-    module_key, task_key, data_key = "module", "", ""
-    if by_name:
-        module_key, task_key = f"model {spec.model!r}", f"task {spec.task!r}, "
-        data_key = f"dataset {spec.dataset!r}, "
+    module_key = f"model {spec.model!r}" if by_name else "module"
+    task_key = f"task {spec.task!r}, " if by_name else ""
     data, task, size = problem.data, problem.task, spec.batch_size
-    check_finite(data, task, data_key)
-    outputs: Any = None
+    check_finite(data, task, f"dataset {spec.dataset!r}, " if by_name else "")
     with restored_streams():
         seed_streams(0)  # a module that draws only sometimes is tried alike in each process
         few = data.train_inputs[:size], data.train_targets[:size]
@@ -377,14 +365,16 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
             other = task.batch(data, few[0].clone(), few[1].clone())
-        if not (_same((inputs, targets), other) and _same(samples, unchanged)):
-            told = "it gives other values when it is asked again, or changes the data"
-            raise UserError(f"{task_key}batch: {told}; they must depend on the samples alone.")
+        told = "it gives other values when it is asked again, or changes the data; they must depend"
+        told += " on the samples alone"
+        one, two = (inputs, targets, *samples), (*other, *unchanged)
+        _check_equal(f"{task_key}batch", told, one, two)
         with refused(f"{module_key}: it can't be built"):
-            built = _streams_of_others()
+            built = comparable(stream_states())
             apart = [problem.model.build(torch.Generator(inputs.device)) for _ in range(2)]
             check_module(module_key, apart[0])
-            initialized = built != _streams_of_others()
+            now = comparable(stream_states())
+            initialized = any(built[name] != now[name] for name in ("python", "numpy"))
             made: Any = {"device": inputs.device, "backend": "loop", "threads": 2}
             population = Population(problem.model, 2, 0, task=replace(task, score=None), **made)
         module, _ = population.modules
@@ -417,8 +407,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         if problem.model.functions is not None and (again or now[torchs] != before[torchs]):
             return None
         for (key, name, tensor), copy in zip(given, kept, strict=True):
-            if not torch.equal(tensor.nan_to_num(), copy.nan_to_num()):
-                raise UserError(f"{key}: it changes its {name} in place; copy them first.")
+            _check_equal(key, f"it changes its {name} in place; copy them first", tensor, copy)
         for name, tensor in tensors(module).items():
             first, place = places.get(name, (tensor, tensor.data_ptr()))
             replaced = tensor is not first or tensor.data_ptr() != place
@@ -518,13 +507,14 @@ def _numbers(key: str, function: Loss, each: bool, outputs: Any, targets: Tensor
     )
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two nested tuples have equal tensors."""
-    flat: tuple[list[Tensor], list[Tensor]] = ([], [])
-    for tensors_of, value in zip(flat, (one, other), strict=True):
-        over_tensors(tensors_of.append, value)
-    pairs = zip(*flat, strict=True)
-    return all(torch.equal(x.nan_to_num(), y.nan_to_num()) for x, y in pairs)
+def _check_equal(
+    key: str, told: str, one: Any, other: Any, *, rtol: float = 0.0, atol: float = 0.0
+) -> None:
+    """Raise a UserError, which says what is ``told``, unless two outputs have equal tensors."""
+    try:
+        over_tensors(partial(assert_close, rtol=rtol, atol=atol, equal_nan=True), one, other)
+    except AssertionError:
+        raise UserError(f"{key}: {told}.") from None
 
 
 @torch.no_grad()
@@ -538,9 +528,9 @@ def _check_again(key: str, function: Loss, module: Callable[..., Any], batch: Ba
             seed_streams(0)
         with suppress(Exception):  # an AUC, say, of samples of one class
             found.append(function(over_tensors(torch.clone, outputs), batch[1].clone()))
-    if len(found) == 2 and not _same(*found):
+    if len(found) == 2:
         told = "it gives other values when it is called again; they must depend on outputs and"
-        raise UserError(f"{key}: {told} targets alone.")
+        _check_equal(key, f"{told} targets alone", *found)
 
 
 @torch.no_grad()

@@ -29,7 +29,7 @@ from ngo.training.exchange_trial import try_exchanges
 from ngo.training.global_state import restored_streams, set_stream_states, stream_states
 from ngo.training.learning_problem import Problem, enough_memory, load_problem
 from ngo.training.run_folder import Origin, finished, make_origin, write_results
-from ngo.training.snapshots import STATE, UNREADABLE, Snapshots, save_snapshots, snapshot
+from ngo.training.snapshots import UNREADABLE, Snapshots, save_snapshots, snapshot
 from ngo.training.spec import CHECKPOINT_SECONDS, FINAL, RunSpec, own_entries
 from ngo.training.spec_checks import check_snapshots
 from ngo.training.stepper import Stepper
@@ -87,7 +87,6 @@ class Training:
         #: The user's columns of each row, and last those that wait for the next row, if any do.
         self.more: list[dict[str, float]] = []
         self.kept: Snapshots = {}
-        self.seconds_evaluating = 0.0  # the part of ``seconds`` that evaluations took
         self.resumed: list[int] = []  # the steps at which the run was resumed
         self.width = 1  # the most runs whose gradients were taken together
         #: The GPUs on which the run took place: results are equal on cards of one kind.
@@ -180,7 +179,6 @@ class Training:
         return {
             **self.stepper.state_dict(),
             "seconds": self.seconds,
-            "seconds_evaluating": self.seconds_evaluating,
             "resumed": self.resumed,
             "width": self.width,
             "rows": evaluation.as_columns(self.rows),
@@ -195,17 +193,12 @@ class Training:
         """Restore from the ``state`` of the same run, made with the same backend."""
         self.stepper.load_state_dict(state)
         self._start = time.perf_counter() - state["seconds"]
-        self.seconds_evaluating = state["seconds_evaluating"]
         self.resumed = [*state["resumed"], self.step]
         self.width = state["width"]
         self.cards = list(dict.fromkeys([*state["cards"], *self.cards]))
         self.rows = [Evaluation(*row) for row in zip(*state["rows"].values(), strict=True)]
         self.more = state["more"]
-        # With keys of our own: equal ones from elsewhere would change the bytes of models.pt.
-        self.kept = {
-            step: {name: models[name] for name in STATE if name in models}
-            for step, models in state["kept"].items()
-        }
+        self.kept = state["kept"]
         self._losses = state["losses"].to(self._problem.device)
         self._count = len(self._losses)
         if self.draws:
@@ -215,10 +208,8 @@ class Training:
         """Add a row of this step, unless there is one; whether it was added."""
         if self.rows and self.rows[-1].step == self.step:
             return False
-        start = time.perf_counter()
         with restored_streams() if self.draws else nullcontext():
             measured = self._measured()
-            self.seconds_evaluating += time.perf_counter() - start
             measured |= {"samples": self.stepper.samples, "seconds": self.seconds}
             measured |= self.stepper.spent()
             row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
@@ -376,8 +367,7 @@ def turns(
             progress(training.step)
         for _ in training.turns(checkpoints=checkpoints, report=report, progress=progress):
             yield training
-        facts = {"width": training.width, "resumed_at_steps": training.resumed}
-        training.write(out, origin, **facts, seconds_evaluating=training.seconds_evaluating)
+        training.write(out, origin, width=training.width, resumed_at_steps=training.resumed)
     return training.rows[-1]
 
 

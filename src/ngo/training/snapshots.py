@@ -69,9 +69,10 @@ def save_snapshots(path: str | Path, spec: RunSpec, snapshots: Snapshots) -> Non
     ``torch.nn.utils.vector_to_parameters`` does not fit them. ``module`` makes a model of a row.
     """
     buffer = io.BytesIO()  # torch would store the temporary file's name
-    # One string is one object, so that a pickle's bytes do not depend on where the spec is from.
+    # One string is one object, so that a pickle's bytes do not depend on where these are from.
     values = {k: sys.intern(v) if isinstance(v, str) else v for k, v in spec.values().items()}
-    torch.save({"spec": values, "snapshots": snapshots}, buffer)
+    kept = {k: {sys.intern(x): rows for x, rows in of.items()} for k, of in snapshots.items()}
+    torch.save({"spec": values, "snapshots": kept}, buffer)
     write_bytes(path, buffer.getvalue())
 
 

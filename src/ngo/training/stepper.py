@@ -207,17 +207,12 @@ class Stepper:
         """That of the next step, if each worker may take it as soon as it has its gradient."""
         population, method = self.population, self._method
         ordered = self._spec.order in (None, adapt_then_combine.__name__)
-        if not (method.descends and self._rule.chain and ordered) or self._spec.absence:
-            return None
-        if (
-            self._number(self.t) == 0
-            or population.backend not in HALF_STEPS
-            or population.X.is_cuda
-        ):
+        first = method.descends and self._rule.chain and ordered and not self._spec.absence
+        here = population.backend in HALF_STEPS and not population.X.is_cuda
+        if not (first and here) or self._number(self.t) == 0:
             return None
         given = population.X, population.G, self.network, self.matrices
-        chains = lambda step: HalfStep.of(step.half_step(), step.G)  # noqa: E731
-        return self.take(*given, t=self.t, update=chains)
+        return self.take(*given, t=self.t, update=lambda x: HalfStep.of(x.half_step(), x.G))
 
     @contextmanager
     def absences(self) -> Iterator[None]:
