@@ -6,6 +6,7 @@ changed. If that one's rows change, it has received rows of others.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -176,9 +177,7 @@ class Trial:
         W = stepper.next_matrix()
         for taken in (False, True):
             (X, G), matrices = (rows.clone() for rows in self._start), dict[str, torch.Tensor]()
-            network = TriedNetwork(
-                stepper.network, lambda exchange, *of, **how: exchange(*of, **how)
-            )
+            network = TriedNetwork(stepper.network, operator.call)
             network.real.set_matrix(W)
             take = partial(stepper.take, network=network, matrices=matrices, t=1)
             if taken:

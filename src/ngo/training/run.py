@@ -262,7 +262,8 @@ class Training:
             "streams": "card" if self.cards else "cpu",
             "backend_reason": self.population.reason,
         }
-        write_results(out, origin, self.rows, self.population.d, {**common, **how})
+        size = {"classes_covered": self._problem.classes_covered, "parameters": self.population.d}
+        write_results(out, origin, self.rows, size, {**common, **how})
         (out / run_folder.CHECKPOINT).unlink(missing_ok=True)
 
     def _measured(self) -> dict[str, Any]:

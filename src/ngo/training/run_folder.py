@@ -15,7 +15,6 @@ import math
 import platform
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -150,12 +149,9 @@ class Origin:
     """A run, the versions of code, libraries and device that make it, and its start."""
 
     spec: RunSpec
-    #: The number of the data set's training samples, and of the classes that workers own.
-    samples: dict[str, int | None]
     #: The values that must be equal for a checkpoint to be resumed to equal bytes (``run_folder``).
     about: dict[str, Any]
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    clock: float = field(default_factory=time.perf_counter)
 
 
 def make_origin(
@@ -169,17 +165,15 @@ def make_origin(
 
     ``distributed`` describes how the run is distributed; None for a run in one process.
     """
-    train_samples = len(problem.data.train_inputs)
     about = {
         **identity_of(spec, problem, device, snapshots=sorted({str(step) for step in snapshots})),
-        "train_samples": train_samples,
+        "train_samples": len(problem.data.train_inputs),
         "test_samples": len(problem.data.test_inputs),
         "distributed": distributed,
     }
     if (data := identity(spec.dataset)) is not None:
         about["data"] = data
-    samples = {"train_samples": train_samples, "classes_covered": problem.classes_covered}
-    return Origin(spec, samples, about)
+    return Origin(spec, about)
 
 
 def identity_of(spec: RunSpec, problem: Problem, device: str, **more: object) -> dict[str, object]:
@@ -197,13 +191,16 @@ def identity_of(spec: RunSpec, problem: Problem, device: str, **more: object) ->
 
 
 def write_results(
-    out: Path, origin: Origin, rows: list[Evaluation], parameters: int, how: dict[str, object]
+    out: Path, origin: Origin, rows: list[Evaluation], size: About, how: dict[str, object]
 ) -> None:
-    """Write a run's metrics and record, with what is in ``how``, into the folder ``out``."""
+    """Write a run's metrics and record into the folder ``out``.
+
+    ``size`` has the numbers of ``classes_covered`` and ``parameters``; ``how`` is in the record.
+    """
     from ngo.common.parquet_columns import write_columns
 
     spec, values, about = origin.spec, origin.spec.values(), origin.about
-    size = {**origin.samples, "parameters": parameters}
+    size = {"train_samples": about["train_samples"], **size}
     metrics = as_columns(rows)
     seconds = metrics.pop("seconds")
     write_columns(out / METRICS, {"run": spec.id, **values, **size}, [metrics])
@@ -227,7 +224,7 @@ def write_results(
         # Since the start, resumed runs' times added up; the wall time is of the last start.
         "evaluation_seconds": seconds,
         "started": origin.started.isoformat(timespec="seconds"),
-        "wall_seconds": time.perf_counter() - origin.clock,
+        "wall_seconds": (datetime.now(UTC) - origin.started).total_seconds(),
         SUM: sum_of(out / METRICS),
     }
     write_text(out / RECORD, json.dumps(record, indent=2) + "\n")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ngo.common.fields import brought, checked, fields_of, unknown_field
+from ngo.common.fields import above, at_least, brought, checked, fields_of, unknown_field
 from ngo.common.plugins import blamed
 from ngo.common.registries import (
     COUPLINGS,
@@ -100,12 +100,11 @@ def _check_schedules(spec: RunSpec) -> None:
             if not isinstance(found, Mapping):
                 raise UserError(f"{what} returned {type(found).__name__}; it must be a mapping.")
             for name, value in found.items():
-                at_zero = name == "gamma"  # which is no exchange
-                right = isinstance(value, int | float) and 0 <= value < math.inf
-                if name != "topology" and not (right and (value > 0 or at_zero)):
+                allowed = at_least(0) if name == "gamma" else above(0)  # γ = 0 is no exchange
+                right = isinstance(value, int | float) and value in allowed and value < math.inf
+                if name != "topology" and not right:
                     told = f"{name} {value!r} after a share {share:g} of the steps"
-                    wanted = "0 or more" if at_zero else "above 0"
-                    raise UserError(f"{what} has {told}; it must be a number, {wanted}.")
+                    raise UserError(f"{what} has {told}; it must be a number, {allowed}.")
             if again != found:
                 raise UserError(f"{what} gives other values when it is asked again.")
 
