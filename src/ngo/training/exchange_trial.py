@@ -156,20 +156,16 @@ class Trial:
         reached = torch.zeros_like(self._end[0], dtype=torch.bool)
         as_it_is = live or range(len(self._calls))  # shows what a method has kept elsewhere
         for which, size in [*((live, size) for size in SIZES), (as_it_is, 0.0)]:
-            if size == 0:
-                self._disturb()
+            if size == 0:  # after steps from other states: what is kept elsewhere is other numbers
+                calls, self._calls = self._calls, []  # nothing is handed out
+                for each in SIZES:
+                    self._repeated(size=each, steps=1)
+                self._calls = calls
             _, _, end = self._repeated(which, columns, size)
             for now, then in zip(end, before, strict=False):  # calls may depend on what is read
                 differ = ~torch.isclose(now, then, equal_nan=True)
                 reached |= differ if len(now) == len(reached) else differ.any()
         return reached
-
-    def _disturb(self) -> None:
-        """Take some steps from other states: what is kept elsewhere is other numbers then."""
-        calls, self._calls = self._calls, []  # nothing is handed out
-        for size in SIZES:
-            self._repeated(size=size, steps=1)
-        self._calls = calls
 
     def descends(self) -> bool:
         """Whether an update is the same after a half step that workers took before it."""

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -356,35 +356,33 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
     """``try_problem`` in one way; None if the model draws otherwise."""
     module_key = f"model {spec.model!r}" if by_name else "module"
     task_key = f"task {spec.task!r}, " if by_name else ""
-    data, task, size = problem.data, problem.task, spec.batch_size
+    model, data, task, size = problem.model, problem.data, problem.task, spec.batch_size
     check_finite(data, task, f"dataset {spec.dataset!r}, " if by_name else "")
     with restored_streams():
         seed_streams(0)  # a module that draws only sometimes is tried alike in each process
         few = data.train_inputs[:size], data.train_targets[:size]
-        samples, unchanged = ((few[0].clone(), few[1].clone()) for _ in range(2))
+        samples = few[0].clone(), few[1].clone()
         with refused(f"{task_key}batch: it failed on inputs of {kind(samples[0])}"):
             inputs, targets = task.batch(data, *samples)
             other = task.batch(data, few[0].clone(), few[1].clone())
         told = "it gives other values when it is asked again, or changes the data; they must depend"
         told += " on the samples alone"
-        one, two = (inputs, targets, *samples), (*other, *unchanged)
-        _check_equal(f"{task_key}batch", told, one, two)
+        _check_equal(f"{task_key}batch", told, (inputs, targets, *samples), (*other, *few))
         with refused(f"{module_key}: it can't be built"):
             built = comparable(stream_states())
-            apart = [problem.model.build(torch.Generator(inputs.device)) for _ in range(2)]
-            check_module(module_key, apart[0])
+            check_module(module_key, model.build(torch.Generator(inputs.device)))
             now = comparable(stream_states())
             initialized = any(built[name] != now[name] for name in ("python", "numpy"))
             made: Any = {"device": inputs.device, "backend": "loop", "threads": 2}
-            population = Population(problem.model, 2, 0, task=replace(task, score=None), **made)
+            population = Population(model, 2, 0, task=replace(task, score=None), **made)
         module, _ = population.modules
         places = {name: (x, x.data_ptr()) for name, x in tensors(module).items()}
         loss, device = f"{task_key}loss", inputs.device
         before, after = _streams(population), dict[str, Any]()
-        tries = problem.model.draws and problem.model.functions is not None
+        threaded = model.functions is not None
         within: Any = nullcontext()
-        if tries:
-            within = Functions(torch.Generator(device), problem.model.functions, tries=True)
+        if tries := model.draws and threaded:
+            within = Functions(torch.Generator(device), model.functions, tries=True)
         given = (module_key, "inputs", inputs), (loss, "targets", targets)
         kept = [tensor.clone() for _, _, tensor in given]
         for training in (True, False):
@@ -404,7 +402,7 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
         torchs = "gpus" if device.type == "cuda" else "torch"
         others = any(now[name] != before[name] for name in now if name not in (torchs, "own"))
         others = others or (by_name and initialized)  # by fit, these are seeded
-        if problem.model.functions is not None and (again or now[torchs] != before[torchs]):
+        if threaded and (again or now[torchs] != before[torchs]):
             return None
         for (key, name, tensor), copy in zip(given, kept, strict=True):
             _check_equal(key, f"it changes its {name} in place; copy them first", tensor, copy)
@@ -415,23 +413,22 @@ def _tried(spec: RunSpec, problem: Problem, by_name: bool) -> tuple[Problem, boo
                 how = f"in place, such as self.{name.rpartition('.')[2]}.data.copy_(…)"
                 wrong = f"its tensor {name!r} is replaced in a forward pass; change it {how}."
                 raise UserError(f"{module_key}: {wrong}")
-        if problem.model.brought and problem.model.functions is not None:
+        if model.brought and threaded:
             try:
                 with torch.no_grad(), dual_level():
                     module(inputs.clone())
             except RuntimeError:  # it takes forward derivatives, whose levels are all threads'
                 return None
-        with refused(f"{module_key}: it failed on inputs of {kind(inputs)}"):
-            if tries and not _alike(population, inputs, targets):
-                return None
-        _check_apart(module_key, *apart)
         last, _ = task.batch(data, data.train_inputs[-size:], data.train_targets[-size:])
         with refused(f"{module_key}: it failed on inputs of {kind(last)}"):
+            if tries and not _alike(population, inputs, targets):
+                return None
+            _check_apart(module_key, *population.modules)
             _check_kept(module_key, population, last)
         if task.score is correct and not has_logits(outputs, data.classes):
             task = replace(task, score=None)
         task = _compared(problem, task, module, outputs, targets, task_key)
-    model = replace(problem.model, draws_in_evaluation=now["own"] != after["own"])
+    model = replace(model, draws_in_evaluation=now["own"] != after["own"])
     return replace(problem, task=task, model=model), others
 
 
@@ -457,8 +454,7 @@ def _compared(
         _check_again(key, checked, module, batch)
         _check_mean(key, checked, module, batch)
         if name != "loss":  # which may not tell outputs of one sign apart
-            mean = cache(lambda: module(batch[0]).mean(0))
-            _check_mean(key, checked, lambda x, mean=mean: module(x) - mean(), batch)
+            _check_mean(key, checked, lambda x: module(x) - module(batch[0]).mean(0), batch)
         changed: dict[str, Any] = {name: checked}
         if name in named:
             changed = {"scores": {**task.scores, name.removesuffix(" score"): checked}}
