@@ -249,8 +249,6 @@ def finished(out: Path, origin: Origin, tell: Callable[[str], None]) -> Evaluati
     try:
         record = record_of(out)
         name, theirs = record["id"], {**record["about"], **record["spec"]}
-        if not name.isprintable():
-            raise ValueError("no name of a run")
         if set(about["snapshots"]) <= set(theirs["snapshots"]):
             theirs["snapshots"] = about["snapshots"]  # it kept these models, and maybe others
         seconds = float(record["evaluation_seconds"][-1])
