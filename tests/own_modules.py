@@ -126,7 +126,7 @@ def numbers(*shape):
 
 def prepared(module, pair=PAIR, loss=None):
     """A data set, and the model and the task for it."""
-    data, _ = dataset_of(pair, pair, "cpu", any_targets=loss is not None)
+    data, _ = dataset_of(pair, pair, "cpu", loss is not None)
     name, task = task_of(data, loss)
     return model_of(template(module, 0), data, name), data, task
 

@@ -154,10 +154,10 @@ def test_a_function_that_changes_its_targets_changes_no_others():
 )
 def test_wrong_data_is_refused_in_a_line(train, parts):
     with line(*parts):
-        dataset_of(train, PAIR, "cpu")
+        dataset_of(train, PAIR, "cpu", False)
     for targets, part in ((CLASSES - 1, "-1 is not a class"), (CLASSES.int(), "each is int32 of")):
         with line("targets: ", part):
-            dataset_of((X, targets), (X, targets), "cpu")
+            dataset_of((X, targets), (X, targets), "cpu", False)
 
 
 def with_sparse():

@@ -179,7 +179,7 @@ def run(
             place = _place(device, rendezvous)
             local = shares(spec.workers, processes)[me]
             problem = load_problem(spec, root, place, parts)
-            origin = make_origin(spec, problem, place, distributed={"processes": processes})
+            origin = make_origin(spec, problem, place, (), {"processes": processes})
             names = ("train_samples", "test_samples", "data_digest", "parts")
             rendezvous.agree("data", {name: origin.about[name] for name in names})
             if me == 0:

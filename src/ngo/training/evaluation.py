@@ -78,8 +78,7 @@ class Evaluation:
         return (
             f"epoch {self.epoch:6.2f}  step {self.step:6d}  train loss {self.train_loss:7.4f}  "
             f"V {self.V:9.3g}  test {score}: consensus {consensus:{how}}, "
-            f"workers {workers:{how}}  {self.seconds:6.1f} s"
-            + ("  DIVERGED" if self.diverged else "")
+            f"workers {workers:{how}}  {self.seconds:6.1f} s{'  DIVERGED' * self.diverged}"
         )
 
 

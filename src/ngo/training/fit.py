@@ -424,8 +424,8 @@ def _proceed(
     bar = tqdm(total=training.steps, unit=" steps", leave=False, disable=not progress)
     with bar, suppress(Stopped):  # which comes after a checkpoint
         try:
-            tell = on_step if progress or callbacks["on_step"] else None
-            training.proceed(checkpoints=checkpoints, signals=signals, report=on_row, progress=tell)
+            how: Any = {"report": on_row, "progress": on_step}
+            training.proceed(checkpoints=checkpoints, signals=signals, **how)
         except Ended as ended:
             stopped = str(ended)
         if checkpoints is not None:

@@ -66,7 +66,7 @@ def inputs_of(
     pair = with_partition(train, fields, stack)
     if by_workers(test):
         test, sizes = _joined("test", test)
-    data, source = dataset_of(pair, test, device, any_targets=loss is not None)
+    data, source = dataset_of(pair, test, device, loss is not None)
     copied = template(module, fields["seed"])
     if is_plain(loss, nn.functional.nll_loss, nn.NLLLoss) and _ends_in_log_softmax(copied, data):
         loss = nn.functional.cross_entropy  # of log-probabilities, it is the same
@@ -214,9 +214,7 @@ def _joined(key: str, data: Any) -> tuple[Any, list[int]]:
     return whole, [len(X) for X, _ in pairs]
 
 
-def dataset_of(
-    train: Pair, test: Pair, device: str, *, any_targets: bool = False
-) -> tuple[Dataset, Source]:
+def dataset_of(train: Pair, test: Pair, device: str, any_targets: bool) -> tuple[Dataset, Source]:
     """Training and test samples as a data set on ``device``.
 
     Each is a pair (inputs, targets) of tensors or arrays, or a data set of torch with such samples.

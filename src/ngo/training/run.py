@@ -59,6 +59,10 @@ def stepper_of(spec: RunSpec, problem: Problem, stops: Collection[int], **how: A
     return stepper
 
 
+#: What a checkpoint has of a training as it is.
+AS_THEY_ARE = ("width", "kept", "more")
+
+
 class Training:
     """A run between two steps: its results so far, and all that decides the rest."""
 
@@ -135,7 +139,7 @@ class Training:
         checkpoints: Checkpoints | None = None,
         signals: Signals | None = None,
         report: Report = lambda row: None,
-        progress: Progress | None = None,
+        progress: Progress = lambda step: None,
     ) -> Iterator[None]:
         """Train to the end, with a pause before each step: others may take its gradients then.
 
@@ -158,8 +162,7 @@ class Training:
                 raise Stopped(signals.asked, self.step, self.steps, resumes=False)
             yield
             self._add(self.stepper.advance())
-            if progress is not None:
-                progress(self.step)
+            progress(self.step)
 
     def _add(self, losses: torch.Tensor) -> None:
         """Keep the losses of a step."""
@@ -180,11 +183,9 @@ class Training:
             **self.stepper.state_dict(),
             "seconds": self.seconds,
             "resumed": self.resumed,
-            "width": self.width,
             "rows": evaluation.as_columns(self.rows),
-            "kept": self.kept,
             "losses": self.losses,
-            "more": self.more,
+            **{name: getattr(self, name) for name in AS_THEY_ARE},
             "cards": self.cards,
             **({"streams": stream_states()} if self.draws else {}),
         }
@@ -194,11 +195,10 @@ class Training:
         self.stepper.load_state_dict(state)
         self._start = time.perf_counter() - state["seconds"]
         self.resumed = [*state["resumed"], self.step]
-        self.width = state["width"]
+        for name in AS_THEY_ARE:
+            setattr(self, name, state[name])
         self.cards = list(dict.fromkeys([*state["cards"], *self.cards]))
         self.rows = [Evaluation(*row) for row in zip(*state["rows"].values(), strict=True)]
-        self.more = state["more"]
-        self.kept = state["kept"]
         self._losses = state["losses"].to(self._problem.device)
         self._count = len(self._losses)
         if self.draws:
@@ -257,7 +257,6 @@ class Training:
         common = {
             **({"device": ", ".join(self.cards)} if self.cards else {}),
             "snapshots": sorted(self.kept),
-            "workers_evaluated": len(self._problem.evaluated),
             "backend": self.population.backend,
             "streams": "card" if self.cards else "cpu",
             "backend_reason": self.population.reason,
@@ -347,7 +346,7 @@ def turns(
     """
     problem = load_problem(spec, root, device, parts, data)
     check_snapshots(spec, snapshots, problem.last_step)
-    origin = make_origin(spec, problem, device, snapshots)
+    origin = make_origin(spec, problem, device, snapshots, None)
     signals = signals or Signals()
     on_wait = on_wait or partial(tell, f"waiting for another run in {out}")
     with file_lock(writable_folder(out) / run_folder.LOCK, on_wait), signals:

@@ -155,11 +155,7 @@ class Origin:
 
 
 def make_origin(
-    spec: RunSpec,
-    problem: Problem,
-    device: str,
-    snapshots: Collection[int | str] = (),
-    distributed: dict[str, object] | None = None,
+    spec: RunSpec, problem: Problem, device: str, snapshots: Collection[int | str], distributed: Any
 ) -> Origin:
     """The origin of a run that starts now.
 
