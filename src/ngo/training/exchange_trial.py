@@ -56,10 +56,6 @@ class TriedNetwork:
         return partial(self._call, known) if name in EXCHANGES else known
 
 
-#: What a repetition leaves: its network, the calls, and the worker's rows at the end and at calls.
-Repeated = tuple[TriedNetwork, list[Call], Rows]
-
-
 class Trial:
     """The updates of a run up to the first exchange, as often as they are repeated."""
 
@@ -80,8 +76,10 @@ class Trial:
         columns: Any = True,
         size: float = 0,
         steps: int | None = None,
-    ) -> Repeated:
+    ) -> tuple[TriedNetwork, list[Call], Rows]:
         """Repeat the updates while other workers' rows are changed by ``size``.
+
+        Returns the network, the calls, and the worker's rows at the end and at calls.
 
         A call gives the worker what it got in the first repetition, so that no change reaches it
         there. Calls in ``live`` exchange anew. If there are any, others' rows change as they enter

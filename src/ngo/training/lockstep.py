@@ -56,8 +56,7 @@ class JointUpdate:
     def __init__(self, steppers: Sequence[Stepper], X: torch.Tensor, G: torch.Tensor) -> None:
         first = steppers[0]
         self._steppers, self._X, self._G = steppers, X, G
-        networks = [stepper.network for stepper in steppers]
-        self._network = JointNetwork(networks, first.population.spread)
+        self._network = JointNetwork([x.network for x in steppers], first.population.spread)
         rows = {x: [stepper.matrices[x] for stepper in steppers] for x in first.matrices}
         self._matrices = {name: torch.cat(each) for name, each in rows.items()}
         self._share()

@@ -34,7 +34,7 @@ from ngo.gossip.topology import check_connected
 from ngo.models.model import Model
 from ngo.training.clocks import PARTS
 from ngo.training.spec import FIELDS, FINAL, NEUTRAL, NONLINEAR, RunSpec, own_entries
-from verdicts.registry import Registry, UserError, check, unknown
+from verdicts.registry import Registry, UserError, check, one_of
 
 
 def names_of(registry: Registry[Any], fits: Callable[[Any], object]) -> str:
@@ -252,16 +252,13 @@ def _mistakes_of_topology(spec: RunSpec, entry: Method, name: str) -> Iterator[o
 
 def check_method(name: str, entry: Method) -> None:
     """Raise unless fields of a run, graphs and messages have the names that a method declares."""
-    for key, names, known in (
-        ("field", (*entry.fields, *entry.fixed), FIELDS),
-        ("graph", (entry.graph,), GRAPHS),
-        ("sends", entry.sends, NUMBERS),
-        ("arrivals", (entry.arrivals,), ARRIVALS),
-    ):
-        for declared in names:
-            if declared not in known:
-                error = unknown_field if key == "field" else unknown
-                raise error(f"{key} of method {name!r}", declared, known)
+    for field in (*entry.fields, *entry.fixed):
+        if field not in FIELDS:
+            raise unknown_field(f"field of method {name!r}", field, FIELDS)
+    for number in entry.sends:
+        one_of(f"sends of method {name!r}", number, NUMBERS)
+    one_of(f"graph of method {name!r}", entry.graph, GRAPHS)
+    one_of(f"arrivals of method {name!r}", entry.arrivals, ARRIVALS)
 
 
 def draw(spec: RunSpec, labels: np.ndarray) -> Parts:
