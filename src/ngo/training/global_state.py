@@ -106,8 +106,7 @@ def _compared(state: Any) -> Any:
 def set_stream_states(states: dict[str, Any]) -> None:
     """Restore what ``stream_states`` returned."""
     kind, keys, *rest = states["numpy"]
-    version, words, gauss = states["python"]
-    random.setstate((version, tuple(words), gauss))
+    random.setstate(states["python"])
     np.random.set_state((kind, keys.numpy().astype(np.uint32), *rest))
     torch.set_rng_state(states["torch"])
     if states["gpus"]:
