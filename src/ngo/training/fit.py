@@ -73,7 +73,7 @@ class RunState:
     @property
     def train_loss(self) -> float:
         """The workers' mean loss on their batches in the last step; NaN before the first."""
-        return self._current().last_loss
+        return float(self._current().last.double().mean())
 
     @property
     def V(self) -> float:

@@ -79,7 +79,7 @@ class Training:
 
         ``how`` are the ``backend``, ``threads`` and ``workers`` of a ``Stepper``.
         """
-        self._start = time.perf_counter()
+        self._start = time.perf_counter()  # less the time of a resumed run up to its checkpoint
         self._spec = spec
         self._problem = problem
         self._snapshots = snapshots
@@ -101,7 +101,7 @@ class Training:
         # once: as a block for each step, they would tear the memory that the next batches need.
         self._losses = torch.empty(0, device=problem.device)
         self._count = 0
-        self._last = self._losses  # those of the last step
+        self.last = self._losses  # those of the last step
 
     @property
     def step(self) -> int:
@@ -114,19 +114,9 @@ class Training:
         return self.stepper.samples / self._problem.owned
 
     @property
-    def last_loss(self) -> float:
-        """The mean loss of the last step's batches; NaN before the first step."""
-        return float(self._last.double().mean())
-
-    @property
     def ended(self) -> bool:
         """Whether the last step has been taken, or an evaluation has diverged."""
         return self.step == self.steps or (bool(self.rows) and self.rows[-1].diverged)
-
-    @property
-    def seconds(self) -> float:
-        """The time since the start. A resumed run adds the time up to its checkpoint."""
-        return time.perf_counter() - self._start
 
     def proceed(self, **told: Any) -> None:
         """Train to the end, by itself; ``told`` are the arguments of ``turns``."""
@@ -169,8 +159,8 @@ class Training:
         start, self._count = self._count, self._count + len(losses)
         if self._count > len(self._losses):
             self._losses = torch.cat([self._losses[:start], losses.new_empty(2 * self._count)])
-        self._last = self._losses[start : self._count]
-        self._last.copy_(losses)
+        self.last = self._losses[start : self._count]
+        self.last.copy_(losses)
 
     @property
     def losses(self) -> torch.Tensor:
@@ -181,7 +171,7 @@ class Training:
         """What a checkpoint holds: all that the rest of the run depends on."""
         return {
             **self.stepper.state_dict(),
-            "seconds": self.seconds,
+            "seconds": time.perf_counter() - self._start,
             "resumed": self.resumed,
             "rows": evaluation.as_columns(self.rows),
             "losses": self.losses,
@@ -209,9 +199,9 @@ class Training:
         if self.rows and self.rows[-1].step == self.step:
             return False
         with restored_streams() if self.draws else nullcontext():
-            measured = self._measured()
-            measured |= {"samples": self.stepper.samples, "seconds": self.seconds}
-            measured |= self.stepper.spent()
+            measured = {**self._measured(), **self.stepper.spent()}
+            measured["samples"] = self.stepper.samples
+            measured["seconds"] = time.perf_counter() - self._start
             row = evaluation.make_evaluation(self.step, self._problem.owned, **measured)
             self.rows.append(row)
             self.record(self._further())

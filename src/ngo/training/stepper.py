@@ -141,7 +141,6 @@ class Stepper:
             card = X.device if X.is_cuda and workers is None else None
             with self._drawing("start"):
                 self._mixing = ScheduledMixing(spec, self.steps, graphs, card)
-        self._W: MixingMatrix | None = None  # of the last step
         rates = {"link_failure": spec.link_failure or 0, "absence": spec.absence or 0}
         self._failures = Failures(spec.workers, spec.seed, **rates)
         # The workers that are absent in the current step, and the rows of those in this process.
@@ -232,16 +231,15 @@ class Stepper:
 
     def next_matrix(self) -> MixingMatrix | None:
         """Begin the update of the next step: its mixing matrix, None for a centralized method."""
-        W = None
+        self._W: MixingMatrix | None = None
         if self._mixing is not None:
             with self._drawing(f"graph {self.t}"):
                 W = self._mixing.at(self.t, self.network.exchanges)
             shares = self.population.shares
             W = W if shares is None else by_shares(W, shares)
-            W = self._failures.matrix(W, self._absent)
+            self._W = self._failures.matrix(W, self._absent)
         self.t += 1
-        self._W = W
-        return W
+        return self._W
 
     def take(
         self,
