@@ -88,7 +88,7 @@ def churned(tmp_path, rows):
     "rows, wrong",
     (["1,0,comes"], "row 1: 'comes' is .* next event of worker 0 must be leaves"),
     (["1,0,leaves", "1,0,leaves"], "row 2: 'leaves' is .* next event of worker 0 must be comes"),
-    (["1,0,goes"], "row 1: event 'goes' is neither leaves nor comes"),
+    (["1,0,goes"], "row 1: 'goes' is not allowed; the next event of worker 0 must be leaves"),
 )
 def test_a_wrong_event_is_refused(tmp_path, rows, wrong):
     refused(wrong, churned, tmp_path, rows)
