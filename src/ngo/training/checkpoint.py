@@ -101,9 +101,7 @@ class Signals:
     """
 
     def __init__(
-        self,
-        at_once: Callable[..., object] = end_process,
-        numbers: Iterable[signal.Signals] = SIGNALS,
+        self, at_once: Callable[..., object] = end_process, numbers: Iterable[int] = SIGNALS
     ) -> None:
         self._at_once, self._numbers = at_once, numbers
         #: The signal that asked to stop; None before one.

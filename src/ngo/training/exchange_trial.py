@@ -71,11 +71,7 @@ class Trial:
         self._steps = self._ended
 
     def _repeated(
-        self,
-        live: Sequence[int] = (),
-        columns: Any = True,
-        size: float = 0,
-        steps: int | None = None,
+        self, live: Sequence[int] = (), columns: Any = True, size: float = 0, steps: int = 0
     ) -> tuple[TriedNetwork, list[Call], Rows]:
         """Repeat the updates while other workers' rows are changed by ``size``.
 
