@@ -316,7 +316,7 @@ def turns(
     report: Report = lambda row: None,
     progress: Progress = lambda step: None,
     tell: Callable[[str], None] = log.info,
-    signals: Signals | None = None,
+    signals: Signals,
 ) -> Turns:
     """Train ``spec`` and write ``metrics.parquet`` and ``run.json`` into the folder ``out``, and
     ``models.pt`` (see ``snapshots``) if there are ``snapshots``; the last evaluation.
@@ -337,7 +337,6 @@ def turns(
     problem = load_problem(spec, root, device, parts, data)
     check_snapshots(spec, snapshots, problem.last_step)
     origin = make_origin(spec, problem, device, snapshots, None)
-    signals = signals or Signals()
     on_wait = on_wait or partial(tell, f"waiting for another run in {out}")
     with file_lock(writable_folder(out) / run_folder.LOCK, on_wait), signals:
         path = out / run_folder.CHECKPOINT
