@@ -298,13 +298,12 @@ def _collected(key: str, data: TorchDataset[Any]) -> tuple[Any, Any]:
         X, y = default_collate([samples[i] for i in rows])
         some = sorted({i * (len(rows) - 1) // 7 for i in range(8)})
         with suppress(Exception), restored_streams():  # it may be read once only
-            for old, new in zip((X, y), default_collate([samples[i] for i in some]), strict=True):
-                if not torch.equal(old[some].nan_to_num(), new.nan_to_num()):
-                    kept = "each is read once and kept (augmentation changes images in each step)"
-                    differ = f"samples of the {type(data).__name__} differ from read to read"
-                    told = f"{key.partition(',')[0]}: {differ}; {kept}."
-                    warnings.warn(told, RuntimeWarning, stacklevel=2)
-                    break
+            pairs = zip((X, y), default_collate([samples[i] for i in some]), strict=True)
+            if any(not torch.equal(x[some].nan_to_num(), z.nan_to_num()) for x, z in pairs):
+                kept = "each is read once and kept (augmentation changes images in each step)"
+                differ = f"samples of the {type(data).__name__} differ from read to read"
+                told = f"{key.partition(',')[0]}: {differ}; {kept}."
+                warnings.warn(told, RuntimeWarning, stacklevel=2)
         return X, y.float() if y.dtype == torch.float64 else y
 
 

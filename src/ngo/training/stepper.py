@@ -259,8 +259,7 @@ class Stepper:
         """
         t = self.t - 1 if t is None else t
         if self._mixing is None:  # the method reaches the server alone
-            error = undeclared(self._spec, "topology")
-            network = Undeclared(error, network, "mean", "index", "W")
+            network = Undeclared(undeclared(self._spec, "topology"), network, "mean", "index", "W")
         if (shares := self.population.shares) is not None:
             told = f"method {self._spec.method!r} exchanges by more than gossip and network.mean"
             error = UserError(f"objective: {told}, where workers count equally.")
