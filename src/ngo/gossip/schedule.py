@@ -116,13 +116,12 @@ class Mixing:
             values = {**self._values, GENERATOR: torch.Generator().manual_seed(0)}
             W = topology.matrix(self._n, **values, t=t)
             asked.append([W.senders.tolist(), W.receivers.tolist(), W.weights.tolist()])
-        facts = {name: value for name, value in self._values.items() if name in topology.fields}
         wrong = None
         if asked[0] != asked[1]:
             wrong = "has other edges when it is asked again; draw them by its argument generator"
         elif asked[0] != asked[-1]:
             wrong = f"has other edges after its period of {self._period} exchanges"
-        elif topology.matching(self._n, **facts) and len({*asked[0][1]}) < len(asked[0][1]):
+        elif topology.matching(self._n, **self._values) and len({*asked[0][1]}) < len(asked[0][1]):
             wrong = "says that it is a matching, and a worker has several neighbours"
         if wrong:
             raise UserError(f"topology: {topology.name!r} {wrong}.")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache, wraps
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from ngo.common.fields import Options, declare
@@ -46,10 +46,9 @@ class Topology:
     weighted: bool
     #: The names of the function's parameters after n.
     arguments: tuple[str, ...]
-    #: ``period`` and ``matching``: values, or functions of n and of fields.
-    facts: Mapping[str, object] = field(default_factory=dict, hash=False)
-    #: A function of n and of fields: a UserError if they have no graph. None if all have one.
-    check: Callable[..., object] | None = None
+    #: ``period`` and ``matching``: values, or functions of n and of fields. ``check``: such a
+    #: function, which raises a UserError if they have no graph.
+    facts: Mapping[str, object]
     #: Whether the graphs of a period are meant to connect all workers.
     connected: bool = True
 
@@ -73,8 +72,7 @@ class Topology:
 
     def check_values(self, n: int, **values: object) -> None:
         """Raise a one-line UserError if the topology has no graph on ``n`` workers."""
-        if self.check is not None:
-            self._call("check", self.check, n, values)
+        self._fact("check", n, values)
 
     def edges(self, n: int, **values: object) -> Edges:
         """The edges on ``n`` workers, each once, without self-loops.
@@ -109,9 +107,13 @@ class Topology:
             return outgoing_shares(n, edges)
         return mixing_of(n, edges, weights)
 
-    def _fact(self, name: str, n: int, values: Mapping[str, object]) -> Any:
-        fact = self.facts.get(name)
-        return self._call(name, fact, n, values) if callable(fact) else fact
+    def _fact(self, fact: str, n: int, values: Mapping[str, object]) -> Any:
+        """A fact; of a function, what it returns for n and the ``values`` that it takes."""
+        if not callable(function := self.facts.get(fact)):
+            return function
+        with blamed(f"topology {self.name!r}, {fact}", function):
+            names = tuple(inspect.signature(function).parameters)[1:]
+            return function(n, **{name: values[name] for name in names})
 
     def _define(self, n: int, values: Mapping[str, object]) -> Any:
         self.check_values(n, **values)
@@ -119,12 +121,6 @@ class Topology:
             return []
         with blamed(f"topology {self.name!r}", self.define):
             return self.define(n, **{name: values[name] for name in self.arguments})
-
-    def _call(self, fact: str, function: Any, n: int, values: Mapping[str, object]) -> object:
-        """What a fact's function returns for n and the ``values`` that it takes, by name."""
-        with blamed(f"topology {self.name!r}, {fact}", function):
-            names = tuple(inspect.signature(function).parameters)[1:]
-            return function(n, **{name: values[name] for name in names})
 
 
 def topology(
@@ -169,8 +165,8 @@ def topology(
     def register(function: Callable[..., object]) -> Callable[..., nx.Graph]:
         declare("topology", name, options, function)
         arguments = tuple(inspect.signature(function).parameters)[1:]
-        facts = {"period": period, "matching": matching}
-        entry = Topology(name, function, directed, weighted, arguments, facts, check, connected)
+        facts = {"period": period, "matching": matching, "check": check}
+        entry = Topology(name, function, directed, weighted, arguments, facts, connected)
         TOPOLOGIES.add(name, entry, function, version)
 
         @wraps(function)
@@ -230,21 +226,16 @@ def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     """
     topology = TOPOLOGIES[name]
     known = TOPOLOGIES.definitions.get(name, "").startswith("ngo.")
-    if topology.connected and not known and topology.period(n, **values) is not None:
-        _check_period(topology, n, tuple(sorted(values.items())))
-
-
-@lru_cache(maxsize=1000)
-def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
+    if known or not topology.connected or (period := topology.period(n, **values)) is None:
+        return
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    period = topology.period(n, **dict(values)) or 1
-    edges = np.concatenate([topology.pairs(n, t=t, **dict(values)) for t in range(period)])
+    edges = np.concatenate([topology.pairs(n, t=t, **values) for t in range(period or 1)])
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
     components, labels = connected_components(graph, topology.directed, connection="strong")
     if components > 1:
         apart = f"between worker 0 and worker {(labels != labels[0]).argmax()}"
         fault = f"does not connect the {n} workers: there are no paths both ways {apart}"
         advice = "if that is meant, register it with @ngo.topology('name', connected=False)"
-        raise UserError(f"topology: {topology.name!r} {fault}; {advice}.")
+        raise UserError(f"topology: {name!r} {fault}; {advice}.")

@@ -115,23 +115,19 @@ def rounds_table(options: RoundsOptions, **case: Any) -> Table:
 
 def _mixes(options: RoundsOptions) -> Iterator[Facts]:
     """The ways to mix."""
+    values = vars(_fields(1.0, options.seed))
     for topology in options.topology:
+        entry = TOPOLOGIES[topology]
         for gamma in options.gamma:
             for name in options.coupling:
-                if COUPLINGS[name].matching and not _is_matching(options, topology):
+                if COUPLINGS[name].matching and not entry.matching(options.workers, **values):
                     continue
                 reads_p = "p" in COUPLINGS[name].fields
                 for p in options.p if reads_p else (1.0,):
                     if p < 1 or name == "power" or not reads_p:
                         yield {"topology": topology, "coupling": name, "p": p, "gamma": gamma}
-            if 1 in options.p and not TOPOLOGIES[topology].varies:
+            if 1 in options.p and not entry.varies:
                 yield {"topology": topology, "coupling": CHEBYSHEV, "p": 1.0, "gamma": gamma}
-
-
-def _is_matching(options: RoundsOptions, topology: str) -> bool:
-    entry = TOPOLOGIES[topology]
-    fields = _fields(1.0, options.seed)
-    return entry.matching(options.workers, **{name: getattr(fields, name) for name in entry.fields})
 
 
 def _measured(
