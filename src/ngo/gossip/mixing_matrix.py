@@ -43,7 +43,7 @@ class MixingMatrix:
         """
         keys = receivers * n + senders
         if not (keys[1:] > keys[:-1]).all():
-            order = torch.from_numpy(order_by(n, senders.numpy(), receivers.numpy()))
+            order = torch.from_numpy(keys.numpy().argsort(kind="stable"))
             receivers, senders, weights = receivers[order], senders[order], weights[order]
         self.receivers, self.senders = receivers, senders
         self.weights = weights.double()
@@ -166,16 +166,6 @@ def _sent(value: Any, like: Tensor) -> Any:
     if isinstance(value, tuple):
         return tuple(_sent(part, like) for part in value)
     return sent(value.to(like.dtype) if value.is_floating_point() else value, like.device)
-
-
-def order_by(n: int, *keys: np.ndarray) -> np.ndarray:
-    """The stable order of workers by the last of the ``keys``, then by those before it.
-
-    For up to 2¹⁶ workers it takes linear time, since NumPy sorts numbers of 16 bits by their
-    digits.
-    """
-    short = np.uint16 if n <= 2**16 else np.int64
-    return np.lexsort([key.astype(short) for key in keys])
 
 
 #: A mixing matrix, dense ``[n, n]`` or as edges.
