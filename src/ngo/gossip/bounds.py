@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ngo.common.lazy import np
+from ngo.common.lazy import np, torch
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, laplacian_range
 
 # Starts and steps of the search for the largest two-cycle. On random graphs with p near 1/2, more
@@ -61,9 +61,7 @@ def delay_limit(W: Matrix, gamma: float = 0.0) -> float:
     return gamma * (math.pi / (2 * math.asin(min(1.0, gamma * largest / 2))) - 1) / 2
 
 
-def chatter_V(
-    gamma: float, W: Matrix | np.ndarray, p: float, d: int = 1, starts: np.ndarray | None = None
-) -> float:
+def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     """The chatter floor: V of the largest two-cycle of NGO on ``W``, in ``d`` coordinates.
 
     For p < 1, φ_p is infinitely steep at 0, so that rounds of length γ overshoot 0 in both
@@ -75,18 +73,18 @@ def chatter_V(
     d/2 · (γw)^(1/(1−p)); for an even ring, where neighbours alternate, nd/4 · (2γw)^(1/(1−p)).
 
     For p ≥ 1/2 the sum is convex in y, so the iteration y ← normalised gradient converges to a
-    local maximum. The result is the largest maximum from random ``starts`` ``[n, k]``, by default
-    ``CYCLE_STARTS``, and from the Laplacian's eigenvectors. In some coordinates, gossip may end in
-    a smaller cycle: on rings, complete and random graphs with p > 1/2, V is 0.6 to 1 times this
-    floor. At p = 1/2, V depends on the initial state, and may be twice the floor.
+    local maximum. The result is the largest maximum from ``CYCLE_STARTS`` random starts, and from
+    the Laplacian's eigenvectors. In some coordinates, gossip may end in a smaller cycle: on rings,
+    complete and random graphs with p > 1/2, V is 0.6 to 1 times this floor. At p = 1/2, V depends
+    on the initial state, and may be twice the floor.
     """
     if not 0.5 <= p < 1:
         raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
-    full: np.ndarray = np.asarray(W.dense() if isinstance(W, MixingMatrix) else W)
+    full = MixingMatrix.of(W).dense().numpy()
     i, j = np.nonzero(np.triu(full, 1))
     w = full[i, j, None]
-    if starts is None:
-        starts = np.random.default_rng(0).standard_normal((len(full), CYCLE_STARTS))
+    first = torch.Generator().manual_seed(0)
+    starts = torch.randn(len(full), CYCLE_STARTS, generator=first, dtype=torch.float64).numpy()
     modes = np.linalg.eigh(np.diag(full.sum(1)) - full)[1][:, 1:]
     y = np.concatenate([modes, starts - starts.mean(0)], 1)
     for _ in range(CYCLE_STEPS):

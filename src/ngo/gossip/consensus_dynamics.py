@@ -42,8 +42,8 @@ class Flow:
     states: Tensor
     #: ``[k]``
     V: Tensor
-    #: The time at which V reached its threshold; None if it did not.
-    consensus_time: float | None
+    #: The time at which V reached its threshold; infinity if it did not.
+    consensus_time: float
 
 
 def weighed_mean(X: Tensor, shares: Tensor) -> Tensor:
@@ -173,7 +173,7 @@ def integrate(
     states = (r * directions).T.reshape(samples, d, n).transpose(0, 2, 1) + mean
     times, stacked, V = map(torch.from_numpy, (path[-1].copy(), states, r**2))
     reached = solution.t_events[0].size > 0
-    return Flow(times, stacked, V, float(times[-1]) if reached else None)
+    return Flow(times, stacked, V, float(times[-1]) if reached else np.inf)
 
 
 #: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.

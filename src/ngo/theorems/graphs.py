@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import count, islice
 from types import SimpleNamespace
 
 import networkx as nx
@@ -13,6 +14,7 @@ from ngo.common.lazy import Tensor
 from ngo.common.registries import TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip.consensus_dynamics import simulate
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import Mixing
 from ngo.theorems.table import TheoryOptions
 from verdicts.registry import UserError
@@ -49,14 +51,17 @@ def graph(name: str, n: int, u: float, seed: int) -> Tensor:
 
     A random graph is the first connected draw from the stream (seed, "theory graphs", n).
     """
-    mixing = Mixing(name, n, SimpleNamespace(u=u), torch_stream(seed, "theory graphs", n))
-    if not TOPOLOGIES[name].varies:
-        return mixing.at(0).dense()
-    for t in range(MAX_DRAWS):
-        W = mixing.at(t).dense()
-        if nx.is_connected(nx.from_numpy_array(W.numpy())):
+    for drawn in islice(draws(name, n, u, seed, "theory graphs"), MAX_DRAWS):
+        W = drawn.dense()
+        if not TOPOLOGIES[name].varies or nx.is_connected(nx.from_numpy_array(W.numpy())):
             return W
     raise UserError(f"u: no {name} graph of {n} workers is connected at {u!r}; it must be larger.")
+
+
+def draws(name: str, n: int, u: float, seed: int, stream: str) -> Iterator[MixingMatrix]:
+    """The matrices of a topology, exchange by exchange, drawn from the stream (seed, stream, n)."""
+    mixing = Mixing(name, n, SimpleNamespace(u=u), torch_stream(seed, stream, n))
+    return map(mixing.at, count())
 
 
 def states(n: int, draws: int, seed: int, stream: str, worker: int | None) -> list[Tensor]:

@@ -6,11 +6,10 @@ bounds are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import repeat
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -21,8 +20,7 @@ from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import synchronization_index
 from ngo.gossip.gossip_step import gossip_step
 from ngo.gossip.mixing_matrix import Matrix, MixingMatrix, algebraic_connectivity
-from ngo.gossip.schedule import Mixing
-from ngo.theorems.graphs import Rows, graph, sgd_graph
+from ngo.theorems.graphs import Rows, draws, graph, sgd_graph
 from ngo.theorems.table import DRAWN, TheoryOptions
 
 
@@ -199,12 +197,7 @@ def gaps(s: TheoryOptions) -> Rows:
     should then be 0.
     """
     W, n, near = sgd_graph(s), s.sgd_workers, problem(s, s.seed)
-
-    def drawn() -> Iterator[Tensor]:
-        generator = torch_stream(s.seed, "theory gap graphs", n)
-        mixing = Mixing("random", n, SimpleNamespace(u=s.u), generator)
-        return map(mixing.at, range(s.steps))
-
+    drawn = partial(draws, "random", n, s.u, s.seed, "theory gap graphs")
     runs = [
         ("centralized", "", lambda: None, 1.0),
         ("gossip", s.sgd_topology, lambda: W, 1.0),

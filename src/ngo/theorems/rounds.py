@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
-from types import SimpleNamespace
+from itertools import islice, product
 
 import torch
 
@@ -13,8 +12,7 @@ from ngo.common.seeding import torch_stream
 from ngo.gossip import bounds
 from ngo.gossip.consensus_dynamics import simulate, synchronization_index
 from ngo.gossip.mixing_matrix import algebraic_connectivity, laplacian, mixing_of
-from ngo.gossip.schedule import Mixing
-from ngo.theorems.graphs import Rows, residual, states, unit_spread
+from ngo.theorems.graphs import Rows, draws, residual, states, unit_spread
 from ngo.theorems.table import TheoryOptions
 from verdicts.registry import check
 
@@ -86,15 +84,13 @@ def chatter_floors(s: TheoryOptions, n: int, W: Tensor) -> Rows:
     generator = torch_stream(s.seed, "theory states", n)
     X0 = torch.randn(n, dimension, generator=generator, dtype=torch.float64)
     V0 = float(synchronization_index(X0))
-    first = torch.Generator().manual_seed(0)
-    starts = torch.randn(n, bounds.CYCLE_STARTS, generator=first, dtype=torch.float64)
     for p, gamma in product([p for p in s.p if p != 0.5], s.floor_gamma):
         bound = bounds.finite_time_bound(V0, W, p, gamma, "sharp")
         told = f"it must be larger: p = {p!r} on {n} workers takes {2 * bound:,.0f} rounds"
         check(2 * bound * X0.numel() <= MAX_NUMBERS, "floor_gamma", gamma, told)
         run = simulate(X0, W, p, gamma, math.ceil(2 * bound) + FLOOR_ROUNDS)
         measured = float(run.V[-FLOOR_ROUNDS:].mean())
-        predicted = bounds.chatter_V(gamma, W, p, dimension, starts.numpy())
+        predicted = bounds.chatter_V(gamma, W, p, dimension)
         yield p, gamma, dimension, measured, predicted
 
 
@@ -111,9 +107,8 @@ def random_graphs(s: TheoryOptions) -> Rows:
     for n in s.workers:
         for seed in range(s.seed, s.seed + s.draws):
             X0 = unit_spread(n, torch_stream(seed, "theory random states", n))
-            drawing = torch_stream(seed, "theory random graphs", n)
-            mixing = Mixing("random", n, SimpleNamespace(u=s.u), drawing)
-            drawn = [mixing.at(t) for t in range(s.random_rounds)]
+            stream = draws("random", n, s.u, seed, "theory random graphs")
+            drawn = list(islice(stream, s.random_rounds))
             unit = [(W.dense().fill_diagonal_(0) > 0).double() for W in drawn]
             for form, matrices, gamma in (("printed", unit, 1.0), ("amended", drawn, s.sgd_gamma)):
                 for p in (s.sgd_p, 1.0):
