@@ -189,10 +189,10 @@ def adapt_then_combine(step: Step) -> None:
     step.gossip()
 
 
-def combine_then_adapt(step: Step) -> None:
+def combine_then_adapt(step: Step, gamma: float | None = None) -> None:
     """The pull first: x ← pull(x) − η g(x), with the gradient at the x before it."""
     try:
-        step.gossip()
+        step.gossip(gamma=gamma)
     finally:  # the gradient counts even if the exchange fails
         step.descend()
 

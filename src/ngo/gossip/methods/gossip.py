@@ -10,21 +10,21 @@ from ngo.common.registries import ORDERS
 from ngo.gossip.method import GOSSIP_FIELDS, LINEAR, ONE_EXCHANGE, WEIGHED, WHOLE_AVERAGES, method
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.schedule import learning_rate
-from ngo.gossip.step import Step
+from ngo.gossip.step import Step, combine_then_adapt
 
-# Methods that begin with the half step of each worker, which several runs may take as one.
-ALONE: dict[str, Any] = {"joint": True, "descends": True}
+# Methods that begin with the half step of each worker, which several runs may take as one, and for
+# which the newest models of neighbours are enough.
+ALONE: dict[str, Any] = {"asynchronous": True, "joint": True, "descends": True}
 
 
 @method(
     "gossip",
     fields=("topology", "gamma", "gamma_decay", "order", "objective"),
-    asynchronous=True,
     **ALONE,
     **LINEAR,
     **ONE_EXCHANGE,
 )
-@method("ngo", fields=(*WEIGHED, "order"), asynchronous=True, **ALONE, **ONE_EXCHANGE)
+@method("ngo", fields=(*WEIGHED, "order"), **ALONE, **ONE_EXCHANGE)
 def gossip(step: Step) -> None:
     """NGO, and at p = 1 linear gossip: a half step, then a pull between the half-step models.
 
@@ -36,14 +36,7 @@ def gossip(step: Step) -> None:
     ORDERS[step.run.order](step)
 
 
-@method(
-    "dsgd",
-    fields=("topology", "objective"),
-    asynchronous=True,
-    **ALONE,
-    **WHOLE_AVERAGES,
-    **ONE_EXCHANGE,
-)
+@method("dsgd", fields=("topology", "objective"), **ALONE, **WHOLE_AVERAGES, **ONE_EXCHANGE)
 def dsgd(step: Step) -> None:
     """Decentralized SGD (DSGD; Lian et al. 2017): linear gossip at γ = 1.
 
@@ -54,13 +47,7 @@ def dsgd(step: Step) -> None:
     step.gossip()
 
 
-@method(
-    "local_sgd",
-    fields=(*WEIGHED, "participants", "local_steps"),
-    asynchronous=True,
-    **ALONE,
-    delay=0,
-)
+@method("local_sgd", fields=(*WEIGHED, "participants", "local_steps"), **ALONE, delay=0)
 def local_sgd(step: Step) -> None:
     """Local SGD (Stich 2019): one exchange after every H half steps, H = ``local_steps``."""
     step.descend()
@@ -174,10 +161,7 @@ def dsgd_ac(step: Step) -> None:
     start = round(max(run.ac_start, run.warmup) * step.steps)
     if step.t >= start:
         gamma *= (step.lr / learning_rate(run, start, step.steps)) ** run.ac_power
-    try:
-        step.gossip(gamma=gamma)
-    finally:  # the gradient counts even if the exchange fails
-        step.descend()
+    combine_then_adapt(step, gamma)
 
 
 @method(
