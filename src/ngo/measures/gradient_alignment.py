@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from ngo.common.fields import at_least, number, whole, within
 from ngo.common.lazy import Table, Tensor, pd, torch
 from ngo.common.seeding import torch_stream
-from ngo.data.dataset import Dataset
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.measures.measurement import drawn, kept, measurement
-from ngo.training.spec import RunSpec
+from ngo.measures.measurement import Kept, drawn, kept, measurement
 
 if TYPE_CHECKING:
     from ngo.engine.population import Population
@@ -62,13 +60,12 @@ def alignment_table(options: AlignmentOptions, models: Sequence[Path], data_root
       ngo alignment kept/models.pt --scale 0 --scale 1 \
         --out alignment.parquet
     """
-    tables = [_run_alignment(options, *run) for run in kept(models, data_root, last=True)]
+    tables = [_run_alignment(options, run) for run in kept(models, data_root, last=True)]
     return pd.concat(tables, ignore_index=True)
 
 
-def _run_alignment(
-    options: AlignmentOptions, spec: RunSpec, population: Population, data: Dataset, facts: dict
-) -> Table:
+def _run_alignment(options: AlignmentOptions, run: Kept) -> Table:
+    spec, population, data, facts = run
     batch = population.task.batch(data, *drawn(options, spec, data, "alignment"))
     generator = torch_stream(options.seed, "alignment test")
     tests = torch.randperm(len(data.test_inputs), generator=generator)[: options.samples]

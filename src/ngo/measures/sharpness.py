@@ -8,23 +8,16 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ngo.common.fields import above, at_least, number, whole, within
 from ngo.common.lazy import Table, Tensor, nn, pd, torch
 from ngo.common.seeding import torch_stream
-from ngo.data.dataset import Dataset
 from ngo.gossip.consensus_dynamics import synchronization_index
-from ngo.measures.measurement import drawn, kept, measurement
+from ngo.measures.measurement import Kept, drawn, kept, measurement
 from ngo.models.task import Task
 from ngo.native.threads import one_intra_op_thread
-from ngo.training.spec import RunSpec
-
-if TYPE_CHECKING:
-    from ngo.engine.population import Population
-
 
 #: Samples whose second derivatives are computed at once.
 CHUNK = 250
@@ -70,13 +63,12 @@ def sharpness_table(options: SharpnessOptions, models: Sequence[Path], data_root
         --out sharpness.parquet
     """
     with one_intra_op_thread():
-        rows = [row for run in kept(models, data_root) for row in _run_rows(options, *run)]
+        rows = [row for run in kept(models, data_root) for row in _run_rows(options, run)]
     return pd.DataFrame(rows)
 
 
-def _run_rows(
-    options: SharpnessOptions, spec: RunSpec, population: Population, data: Dataset, facts: dict
-) -> Iterator[dict[str, object]]:
+def _run_rows(options: SharpnessOptions, run: Kept) -> Iterator[dict[str, object]]:
+    spec, population, data, facts = run
     batch = population.task.batch(data, *drawn(options, spec, data, "sharpness"))
     consensus, *workers = population.models()
     loss = Loss(consensus, population.task, *batch)
