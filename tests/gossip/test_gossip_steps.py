@@ -19,7 +19,7 @@ from ngo.common.registries import COUPLINGS, DECLARED, TOPOLOGIES
 from ngo.common.seeding import torch_stream
 from ngo.gossip import gossip_step as steps
 from ngo.gossip.exchange import Failures, Network
-from ngo.gossip.gossip_step import exponent, gossip_step, phi
+from ngo.gossip.gossip_step import gossip_step, phi
 from ngo.gossip.mixing_matrix import (
     MixingMatrix,
     algebraic_connectivity,
@@ -42,11 +42,9 @@ NAMES = sorted(name for name, entry in TOPOLOGIES.items() if "graph" not in entr
 
 
 @pytest.mark.parametrize("p", [0, -1, math.nan])
-def test_phi_needs_p_above_0(p):
+def test_a_step_needs_p_above_0(p):
     with pytest.raises(ValueError, match="above 0"):
-        phi(torch.ones(1), p)
-    with pytest.raises(ValueError, match="above 0"):
-        exponent(p)
+        gossip_step(torch.ones(2, 1), torch.eye(2), 1.0, p)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -13,15 +13,7 @@ from typing import Any, TypeVar
 from ngo.common.fields import Names, Options, above, at_least, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import COUPLINGS
-from ngo.gossip.gossip_step import (
-    Coupling,
-    exponent,
-    in_blocks,
-    linear_step,
-    phi,
-    power_,
-    step_along_edges,
-)
+from ngo.gossip.gossip_step import Coupling, in_blocks, linear_step, phi, power_, step_along_edges
 from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, UNLIMITED, Limit, gossip
 from ngo.native.threads import Map, fits
@@ -76,7 +68,7 @@ def compiled(how: Callable[[Run], tuple[float, Limit] | None]) -> Callable[..., 
     return fast
 
 
-fast_differences = compiled(lambda run: (exponent(run.p), UNLIMITED))
+fast_differences = compiled(lambda run: (2 * run.p - 1, UNLIMITED))
 
 
 def power_of_differences(
@@ -110,11 +102,11 @@ def power(z: Tensor, weights: Tensor, gamma: float, run: Run) -> Tensor:
 
     φ_p(z) = sign(z)|z|^(2p−1): z at p = 1, sign(z) at 1/2 (Algorithm 1).
     """
-    return z.sign().mul_(gamma * weights).mul_(power_(z, exponent(run.p)))
+    return z.sign().mul_(gamma * weights).mul_(power_(z, 2 * run.p - 1))
 
 
 CAP = {"cap": number("longest pull along an edge, in units of W_ij z", 1.0, above(0))}
-fast_capped = compiled(lambda run: (exponent(run.p), Limit(CAPPED, run.cap)))
+fast_capped = compiled(lambda run: (2 * run.p - 1, Limit(CAPPED, run.cap)))
 
 
 @coupling("capped", fields=("p",), options=CAP, fast=fast_capped)

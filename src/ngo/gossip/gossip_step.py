@@ -28,16 +28,7 @@ def phi(z: Tensor, p: float) -> Tensor:
     it is singular: a smaller difference has a stronger pull, and φ_p(0) = 0 by definition. NaN
     stays NaN. For p up to 2 the relative error in float32 is 1e-5, in the compiled step 3e-7.
     """
-    z = z.clone()
-    sign = z.sign()
-    return power_(z, exponent(p)).mul_(sign)
-
-
-def exponent(p: float) -> float:
-    """2p − 1; a ValueError unless p > 0."""
-    if not p > 0:
-        raise ValueError(f"p is {p!r}; the coupling is defined for p above 0")
-    return 2 * p - 1
+    return power_(z.clone(), 2 * p - 1).mul_(z.sign())
 
 
 def power_(z: Tensor, e: float) -> Tensor:
@@ -178,7 +169,10 @@ def gossip_step(X: Tensor, W: Matrix, gamma: float, p: float, **how: Any) -> Ten
     the delayed step (equation "delay"). ``W`` is symmetric, dense ``[n, n]`` or as edges; its
     diagonal is ignored. The mean of the rows is conserved. ``spread`` distributes columns over
     threads. It is the step of the coupling ``power``, whose arguments by name are optional.
+    Raises a ValueError unless p > 0.
     """
+    if not p > 0:
+        raise ValueError(f"p is {p!r}; the coupling is defined for p above 0")
     run: Any = SimpleNamespace(p=p)
     return COUPLINGS["power"].step(X, W, gamma, run, **how)
 

@@ -201,8 +201,8 @@ WEIGHT_RULES.add("uniform", uniform, uniform)
 def mixing_of(n: int, edges: np.ndarray, rule: str = METROPOLIS) -> MixingMatrix:
     """The doubly stochastic matrix of undirected ``edges`` ``[e, 2]``, weighted by a rule.
 
-    The edges are ``simple``. W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an edge keeps its
-    own state.
+    The edges are simple (``topology.simple``). W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an
+    edge keeps its own state.
     """
     i, j = edges.T.copy()
     degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
@@ -214,8 +214,8 @@ def mixing_of(n: int, edges: np.ndarray, rule: str = METROPOLIS) -> MixingMatrix
 def outgoing_shares(n: int, edges: np.ndarray) -> MixingMatrix:
     """Column-stochastic weights of directed ``edges`` (from, to): W_ij = 1/(1 + out-degree of j).
 
-    The edges ``[e, 2]`` are ``simple``. Each worker keeps one share of its mass and sends one along
-    each of its edges.
+    The edges ``[e, 2]`` are simple (``topology.simple``). Each worker keeps one share of its mass
+    and sends one along each of its edges.
     """
     senders, receivers = torch.from_numpy(edges.T.copy())
     shares = 1 / (1 + torch.bincount(senders, minlength=n).double())
@@ -286,17 +286,6 @@ def _asymmetry(W: MixingMatrix) -> float:
 
 def _refused(name: str, reason: str) -> UserError:
     return UserError(f"topology: the mixing matrix of {name!r} {reason}.")
-
-
-def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
-    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
-    if not directed and (pairs[:, 0] > pairs[:, 1]).any():
-        pairs = np.stack([pairs.min(1), pairs.max(1)], 1)
-    keys = pairs[:, 0] * n + pairs[:, 1]
-    if not (keys[1:] > keys[:-1]).all():
-        pairs = pairs[np.unique(keys, return_index=True)[1]]
-    loops = pairs[:, 0] == pairs[:, 1]
-    return pairs[~loops] if loops.any() else pairs
 
 
 # Spectra of mixing matrices and Laplacians are dense: O(n³) time and O(n²) memory.

@@ -16,13 +16,7 @@ from ngo.common.fields import Options, declare
 from ngo.common.lazy import np, nx
 from ngo.common.plugins import blamed
 from ngo.common.registries import METROPOLIS, TOPOLOGIES
-from ngo.gossip.mixing_matrix import (
-    MixingMatrix,
-    checked_matrix,
-    mixing_of,
-    outgoing_shares,
-    simple,
-)
+from ngo.gossip.mixing_matrix import MixingMatrix, checked_matrix, mixing_of, outgoing_shares
 from verdicts.registry import UserError, in_a_line
 
 Edges = list[tuple[int, int]]
@@ -206,6 +200,17 @@ def _checked_edges(name: str, n: int, edges: Any, *, directed: bool) -> np.ndarr
         fault = f"has an edge ({i}, {j}) on {n} workers; they are 0 to {n - 1}"
         raise UserError(f"topology: {name!r} {fault}.")
     return simple(n, pairs, directed=directed)
+
+
+def simple(n: int, pairs: np.ndarray, *, directed: bool) -> np.ndarray:
+    """Each edge ``[e, 2]`` once, in order, without self-loops; an undirected one as i < j."""
+    if not directed and (pairs[:, 0] > pairs[:, 1]).any():
+        pairs = np.stack([pairs.min(1), pairs.max(1)], 1)
+    keys = pairs[:, 0] * n + pairs[:, 1]
+    if not (keys[1:] > keys[:-1]).all():
+        pairs = pairs[np.unique(keys, return_index=True)[1]]
+    loops = pairs[:, 0] == pairs[:, 1]
+    return pairs[~loops] if loops.any() else pairs
 
 
 def check_undirected(names: Iterable[str]) -> None:
