@@ -243,6 +243,18 @@ def sgd(step: Step) -> Chain:
     return lambda x, g: x.sub_(g, alpha=step.lr), step.X, step.G
 
 
+def heavy_ball(x: Tensor, m: Tensor, g: Tensor, lr: float, mu: float) -> None:
+    """M ← μ m + g;  x ← x − η m."""
+    m.mul_(mu).add_(g)
+    x.sub_(m, alpha=lr)
+
+
+def accelerated(x: Tensor, m: Tensor, g: Tensor, lr: float, mu: float) -> None:
+    """M ← μ m + g;  x ← x − η (g + μ m)."""
+    m.mul_(mu).add_(g)
+    x.sub_(g, alpha=lr).sub_(m, alpha=lr * mu)
+
+
 MASS = {"momentum": number("momentum μ", 0.9, below(0, 1))}
 
 
@@ -252,11 +264,7 @@ def momentum(step: Step) -> Chain:
 
     As in ``torch.optim.SGD``.
     """
-
-    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
-        m.mul_(step.run.momentum).add_(g)
-        x.sub_(m, alpha=step.lr)
-
+    descend = partial(heavy_ball, lr=step.lr, mu=step.run.momentum)
     return descend, step.X, step.matrix("momentum"), step.G
 
 
@@ -266,12 +274,7 @@ def nesterov(step: Step) -> Chain:
 
     As in ``torch.optim.SGD``.
     """
-    mu = step.run.momentum
-
-    def descend(x: Tensor, m: Tensor, g: Tensor) -> None:
-        m.mul_(mu).add_(g)
-        x.sub_(g, alpha=step.lr).sub_(m, alpha=step.lr * mu)
-
+    descend = partial(accelerated, lr=step.lr, mu=step.run.momentum)
     return descend, step.X, step.matrix("momentum"), step.G
 
 

@@ -12,17 +12,12 @@ from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, method
 from ngo.gossip.step import Step
 
 #: Methods whose correction adds up pulls on one graph.
-ON_ONE_GRAPH: dict[str, Any] = {
-    "fields": GOSSIP_FIELDS,
-    "graph": "fixed",
-    "linear_rule": True,
-    "joint": True,
-}
+ON_ONE_GRAPH: dict[str, Any] = {"graph": "fixed", "linear_rule": True, "joint": True}
 #: Methods that also mix what they track.
-TRACKING: dict[str, Any] = {"fields": GOSSIP_FIELDS, "sends": ("d", "d"), "joint": True}
+TRACKING: dict[str, Any] = {"sends": ("d", "d"), "joint": True, **ONE_EXCHANGE}
 
 
-@method("d2", **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("d2", fields=GOSSIP_FIELDS, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def d2(step: Step) -> None:
     """D² (Tang et al. 2018): gossip with a correction that removes the bias of heterogeneous data.
 
@@ -32,7 +27,7 @@ def d2(step: Step) -> None:
     _correct(step, 1)
 
 
-@method("exact_diffusion", **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("exact_diffusion", fields=GOSSIP_FIELDS, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 
@@ -71,7 +66,7 @@ def _pull_and_correct(step: Step, c: Tensor, at: Tensor, of_x: float, of_c: floa
     step.elementwise((correct, step.X, c, pulls))
 
 
-@method("extra", **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("extra", fields=GOSSIP_FIELDS, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def extra(step: Step) -> None:
     """EXTRA (Shi et al. 2015): pull(x) − η g + η c, where ηc is half the sum of all pulls so far.
 
@@ -87,7 +82,7 @@ def extra(step: Step) -> None:
     _pull_and_correct(step, c, before, 1.0, 0.5)
 
 
-@method("admm", **{**ON_ONE_GRAPH, "fields": (*GOSSIP_FIELDS, "local_steps")}, delay=0)
+@method("admm", fields=(*GOSSIP_FIELDS, "local_steps"), **ON_ONE_GRAPH, delay=0)
 def admm(step: Step) -> None:
     """Decentralized ADMM by gradient steps (DLM; Ling et al. 2015): each worker has a multiplier.
 
@@ -117,7 +112,14 @@ CHANCE = {
 }
 
 
-@method("proxskip", options=CHANCE, **{**ON_ONE_GRAPH, "joint": False}, **ONE_EXCHANGE)
+@method(
+    "proxskip",
+    fields=GOSSIP_FIELDS,
+    options=CHANCE,
+    graph="fixed",
+    linear_rule=True,
+    **ONE_EXCHANGE,
+)
 def proxskip(step: Step) -> None:
     """ProxSkip (Mishchenko et al. 2022): local steps with control variates, seldom an exchange.
 
@@ -135,7 +137,7 @@ def proxskip(step: Step) -> None:
         _pull_and_correct(step, h, step.X, 1.0, q)
 
 
-@method("gradient_tracking", **TRACKING, **ONE_EXCHANGE)
+@method("gradient_tracking", fields=GOSSIP_FIELDS, **TRACKING)
 def gradient_tracking(step: Step) -> None:
     """Gradient tracking (DSGT; Pu and Nedić 2021): pull(x − η y), with y ← mix(y) + g^t − g^(t−1).
 
@@ -164,10 +166,10 @@ TRACKED = {"tracked_momentum": number("momentum μ, which is tracked", 0.9, belo
 
 @method(
     "momentum_tracking",
+    fields=(*GOSSIP_FIELDS, "order"),
     options=TRACKED,
     local_rule="sgd",
-    **{**TRACKING, "fields": (*GOSSIP_FIELDS, "order")},
-    **ONE_EXCHANGE,
+    **TRACKING,
 )
 def momentum_tracking(step: Step) -> None:
     """Momentum tracking (Takezawa et al. 2022): gradient tracking of momentum, not of gradients.
@@ -192,7 +194,7 @@ def momentum_tracking(step: Step) -> None:
     ORDERS[step.run.order](step)
 
 
-@method("gt_saga", batch_size=1, **{**TRACKING, "joint": False}, **ONE_EXCHANGE)
+@method("gt_saga", fields=GOSSIP_FIELDS, batch_size=1, **{**TRACKING, "joint": False})
 def gt_saga(step: Step) -> None:
     """GT-SAGA (GT-VR; Xin et al. 2020): gradient tracking of gradients without noise in the end.
 

@@ -170,8 +170,7 @@ def dsgd_ac(step: Step) -> None:
     graph="fixed",
     sends=("C(d)",),
     needs_every_message="adds up what neighbours have sent",
-    local_steps=1,
-    delay=0,
+    **ONE_EXCHANGE,
 )
 def choco(step: Step) -> None:
     """CHOCO-SGD (Koloskova et al. 2019): gossip with compressed messages and error feedback.

@@ -13,7 +13,7 @@ from typing import Any
 from ngo.common.fields import above, below, choice, number
 from ngo.common.lazy import Tensor
 from ngo.gossip.method import GOSSIP_FIELDS, WEIGHED, WHOLE_AVERAGES, method
-from ngo.gossip.step import Step
+from ngo.gossip.step import Step, accelerated, heavy_ball
 from verdicts.registry import Registry
 
 OUTER_RULES: Registry[Callable[..., None]] = Registry("outer_rule")
@@ -32,20 +32,8 @@ OF: dict[str, Any] = {
 ON_GOSSIP: dict[str, Any] = {"asynchronous": True, "joint": True, "delay": 0}
 
 
-def momentum(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
-    """Heavy ball: m ← μ m + drift;  x ← x + η m."""
-    m.mul_(mu).add_(drift)
-    x.add_(m, alpha=lr)
-
-
-def nesterov(x: Tensor, m: Tensor, drift: Tensor, lr: float, mu: float) -> None:
-    """Nesterov's momentum: m ← μ m + drift;  x ← x + η (drift + μ m)."""
-    m.mul_(mu).add_(drift)
-    x.add_(drift, alpha=lr).add_(m, alpha=lr * mu)
-
-
-for rule in (momentum, nesterov):
-    OUTER_RULES.add(rule.__name__, rule, rule)
+OUTER_RULES.add("momentum", heavy_ball, heavy_ball)
+OUTER_RULES.add("nesterov", accelerated, accelerated)
 MOMENTA.add("sent", False)
 MOMENTA.add("pulled", True)
 
@@ -150,7 +138,7 @@ def _follow_drift(step: Step) -> None:
     run, rule = step.run, OUTER_RULES[step.run.outer_rule]
 
     def follow(x: Tensor, start: Tensor, m: Tensor) -> None:
-        rule(start, m, x - start, run.outer_lr, run.outer_momentum)
+        rule(start, m, x - start, -run.outer_lr, run.outer_momentum)  # the drift descends
         x.copy_(start)
 
     step.elementwise((follow, step.X, step.matrix("outer_start"), step.matrix("outer_momentum")))
