@@ -78,8 +78,6 @@ def chatter_V(gamma: float, W: Matrix, p: float, d: int = 1) -> float:
     complete and random graphs with p > 1/2, V is 0.6 to 1 times this floor. At p = 1/2, V depends
     on the initial state, and may be twice the floor.
     """
-    if not 0.5 <= p < 1:
-        raise ValueError(f"p is {p!r}; the two-cycle needs p in [1/2, 1)")
     full = MixingMatrix.of(W).dense().numpy()
     i, j = np.nonzero(np.triu(full, 1))
     w = full[i, j, None]

@@ -38,8 +38,6 @@ class Flow:
 
     #: ``[k]``
     times: Tensor
-    #: ``[k, n, d]``
-    states: Tensor
     #: ``[k]``
     V: Tensor
     #: The time at which V reached its threshold; infinity if it did not.
@@ -86,16 +84,11 @@ def simulate(
 
 
 def integrate(
-    X0: Tensor,
-    W: Tensor,
-    p: float,
-    gamma: float = 1.0,
-    *,
-    t_end: float,
-    tol: float,
-    samples: int = 2,
+    X0: Tensor, W: Tensor, p: float, *, t_end: float, tol: float, samples: int = 2
 ) -> Flow:
-    """Solve dx_i/dt = γ Σ_j W_ij φ_p(x_j − x_i) (Theorem 3.1) from ``X0`` ``[n, d]``.
+    """Solve dx_i/dt = Σ_j W_ij φ_p(x_j − x_i) (Theorem 3.1 at γ = 1) from ``X0`` ``[n, d]``.
+
+    Workers of ``X0`` differ.
 
     The solution ends at consensus, V ≤ ``tol`` · V(0), or at ``t_end``. The flow has ``samples``
     states, including the first and the last; V falls by about the same factor between them.
@@ -110,15 +103,12 @@ def integrate(
     from scipy.linalg import block_diag
 
     n, d = X0.shape
-    mean = X0.double().mean(0).numpy()
-    start = (X0.double().numpy() - mean).T.ravel()  # coordinates are independent
+    X = X0.double().numpy()
+    start = (X - X0.double().mean(0).numpy()).T.ravel()  # coordinates are independent
     r0 = np.linalg.norm(start)
-    if r0 == 0:
-        zero = torch.zeros(1, dtype=torch.float64)
-        return Flow(zero, X0.double()[None], zero, 0.0)
     square = SMOOTHED_SHARE**2 if p < 1 else 0.0
     i, j = np.nonzero(np.triu(W.numpy(), 1))
-    weights = gamma * W.double().numpy()[i, j]
+    weights = W.double().numpy()[i, j]
     edges = np.arange(len(i))
     incidence = np.zeros((n, len(i)))  # maps a row x to the differences x_j − x_i
     incidence[i, edges], incidence[j, edges] = -1, 1
@@ -168,12 +158,9 @@ def integrate(
     if not solution.success:
         raise RuntimeError(f"the solver failed at t = {solution.y[-1, -1]:g}: {solution.message}")
     path = solution.sol(np.linspace(0, solution.t[-1], samples))
-    r = r0 * np.exp(path[-2])
-    directions = path[:-2] / np.linalg.norm(path[:-2], axis=0)
-    states = (r * directions).T.reshape(samples, d, n).transpose(0, 2, 1) + mean
-    times, stacked, V = map(torch.from_numpy, (path[-1].copy(), states, r**2))
+    times, V = map(torch.from_numpy, (path[-1].copy(), (r0 * np.exp(path[-2])) ** 2))
     reached = solution.t_events[0].size > 0
-    return Flow(times, stacked, V, float(times[-1]) if reached else np.inf)
+    return Flow(times, V, float(times[-1]) if reached else np.inf)
 
 
 #: ``(X, W, at)`` → the state ``[n, d]`` after a round; the differences are those of ``at``.

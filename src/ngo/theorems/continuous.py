@@ -38,7 +38,7 @@ def consensus_times(s: TheoryOptions, n: int, W: Tensor) -> Rows:
         for draw, X0 in enumerate(starts):
             V0 = float(synchronization_index(X0))
             bounds = {form: finite_time_bound(V0, W, p, GAMMA, form) for form in TIMES}
-            flow = integrate(X0, W, p, GAMMA, t_end=4 * bounds["sharp"], tol=s.tol)
+            flow = integrate(X0, W, p, t_end=4 * bounds["sharp"], tol=s.tol)
             yield p, GAMMA, draw, V0, flow.consensus_time, *bounds.values()
 
 

@@ -133,19 +133,20 @@ def sgd(
     W: Matrix | Iterable[Matrix] | None = None,
     gamma: float | None = None,
     p: float = 1.0,
-    repeats: int | None = None,
-    seed: int | None = None,
+    trial: int | None = None,
 ) -> Descent:
     """SGD from x = 0 with η_t = 4/(μ(a + t)): Algorithm 1 on ``W``, or centralized SGD without it.
 
     ``W`` is one mixing matrix or an iterable of one per step. The batches come from the stream
     (seed, "batches"), the same for every method. The average x_avg^T = (1/S_T) Σ_{t<T} w_t x̄^(t),
     w_t = (a + t)², is evaluated at each T in ``record``, ascending; the last one ends the run. The
-    size of a batch, and what is not given, are those of the options.
+    size of a batch, and γ if it is not given, are those of the options; so are the seed and
+    ``repeats``, but for a ``trial``, which has its own seed and ``trial_repeats``.
     """
-    gamma, repeats, batch = gamma or s.sgd_gamma, repeats or s.repeats, s.batch_size
+    gamma, batch = gamma or s.sgd_gamma, s.batch_size
+    seed, repeats = (s.seed, s.repeats) if trial is None else (trial, s.trial_repeats)
     n, samples, d = problem.A.shape
-    stream = numpy_stream(s.seed if seed is None else seed, "batches")
+    stream = numpy_stream(seed, "batches")
     X = torch.zeros(n, repeats, d, dtype=torch.float64)
     total, weights = torch.zeros(repeats, d, dtype=torch.float64), 0.0
     V, gaps, noise, squares = [], [], [], []
@@ -218,8 +219,7 @@ def gaps(s: TheoryOptions) -> Rows:
             if method == "ngo":
                 last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
                 printed_distance2 = distance2
-            known = {"mu": moved.mu, "L": moved.L, "a": a, "sigma2": run.sigma2, "n": n}
-            bound = partial(bounds.sgd_bound, **known)
+            bound = partial(bounds.sgd_bound, mu=moved.mu, L=moved.L, a=a, sigma2=run.sigma2, n=n)
             for k, T in enumerate(run.T):
                 sums = float(weighted[T - 1]), float(weighted[min(T - 1, last)])
                 amended = bound(T, distance2=distance2, weighted_V=sums[0])
@@ -258,8 +258,7 @@ def races(s: TheoryOptions) -> Rows:
         for method, consensus in methods.items():
             end = max(s.trial_steps, s.leading_steps if method == "gossip" else 0)
             record = sorted({*spaced(1, s.trial_steps, s.points), end})
-            given = {"a": a, "repeats": s.trial_repeats, "seed": seed, **consensus}
-            run = sgd(s, raced, record, **given)
+            run = sgd(s, raced, record, a=a, trial=seed, **consensus)
             steps = torch.arange(end, dtype=torch.float64)
             weighted = ((a + steps) ** 2 * run.V.mean(1)).cumsum(0)
             for k, T in enumerate(run.T):
@@ -282,9 +281,8 @@ def gaps_by_workers(s: TheoryOptions) -> Rows:
         one = gaussian_problem(1, s.samples, s.dimension, s.noise, 0.0, seed)
         for n in s.speedup_workers:
             shared = LeastSquares(one.A.repeat(n, 1, 1), one.b.repeat(n, 1))
-            given = {"a": bounds.step_offset(shared.mu, shared.L), "W": sgd_graph(s, n)}
-            given |= {"repeats": s.trial_repeats, "seed": seed}
-            run = sgd(s, shared, [s.trial_steps], **given)
+            a = bounds.step_offset(shared.mu, shared.L)
+            run = sgd(s, shared, [s.trial_steps], a=a, W=sgd_graph(s, n), trial=seed)
             yield seed, n, s.trial_steps, float(run.gap[-1].mean())
 
 
