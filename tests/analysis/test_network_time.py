@@ -8,6 +8,7 @@ from cases import cases, refused
 
 from ngo.analysis.network_time import NetworkModel, network_seconds, read_network
 from ngo.gossip.exchange import Failures
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import topology
 
 N, ROW = 4, 1000.0
@@ -62,7 +63,7 @@ def test_a_worker_that_is_away_takes_no_time_and_sends_nothing(monkeypatch):
 def test_failed_links_are_those_of_the_run():
     """Two workers have one link: a step takes 4 s with it, and 3 s without it."""
     links = Failures(2, 0, link_failure=0.5, absence=0)
-    whole = torch.full((2, 2), 0.5)
+    whole = MixingMatrix.of(torch.full((2, 2), 0.5))
     up = [links.matrix(whole, []).edges > 0 for _ in range(20)]
     assert 0 < sum(up[:10]) < 10
     rows = run(workers=2, link_failure=0.5, edges=[0, 2 * sum(up[:10]), 2 * sum(up)])

@@ -265,7 +265,7 @@ def drawn(W, link_failure=0.0, absence=0.0, seed=0, steps=STEPS):
     failures = Failures(N, seed, link_failure=link_failure, absence=absence)
     for t in range(steps):
         absent = failures.absent(t)
-        yield failures.matrix(W, absent).dense(), absent
+        yield failures.matrix(MixingMatrix.of(W), absent).dense(), absent
 
 
 @pytest.mark.parametrize("W", [RING, COMPLETE], ids=["ring", "complete"])

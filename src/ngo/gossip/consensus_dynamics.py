@@ -75,8 +75,7 @@ def simulate(
     matrices = repeat(MixingMatrix.of(W)) if isinstance(W, torch.Tensor | MixingMatrix) else W
     states = [X0]
     for t, matrix in enumerate(islice(matrices, rounds)):
-        at = states[max(0, t - delay)] if delay else None
-        states.append(gossip_step(states[-1], matrix, gamma, p, at=at))
+        states.append(gossip_step(states[-1], matrix, gamma, p, at=states[max(0, t - delay)]))
     if len(states) != rounds + 1:
         raise ValueError(f"the mixing matrices ended after {len(states) - 1} of {rounds} rounds")
     stacked = torch.stack(states)

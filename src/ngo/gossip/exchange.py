@@ -14,7 +14,7 @@ from ngo.gossip.attack import Byzantine
 from ngo.gossip.card_graphs import joined
 from ngo.gossip.consensus_dynamics import synchronization_index, weighed_mean
 from ngo.gossip.gossip_step import linear_step, mix
-from ngo.gossip.mixing_matrix import Matrix, MixingMatrix
+from ngo.gossip.mixing_matrix import MixingMatrix
 from ngo.gossip.topology import DRAWN_IN_FULL
 from ngo.native.gossip_step import relayed_sums
 from ngo.native.threads import Map, fits, in_order
@@ -296,13 +296,12 @@ class Failures:
         drawn = torch.rand(self._n, generator=self._absences, dtype=torch.float64)
         return (drawn < self._absence).nonzero().flatten().tolist() if t > 0 else []
 
-    def matrix(self, W: Matrix, absent: Sequence[int]) -> MixingMatrix:
+    def matrix(self, W: MixingMatrix, absent: Sequence[int]) -> MixingMatrix:
         """The mixing matrix without the step's failed links; call it once in each step.
 
         The weight W_ij of a failed link is added to W_jj: it stays with its sender. So the sums of
         columns do not change, and a symmetric matrix stays symmetric and doubly stochastic.
         """
-        W = MixingMatrix.of(W) if isinstance(W, torch.Tensor) else W
         if not (absent or self._link_failure):
             return W
         i, j = W.receivers, W.senders

@@ -188,7 +188,7 @@ def trained_with(method, steps, *, link_failure=0.0, absence=0.0, drop=None, **v
             stepping.run.lr /= 10
         absent = failures.absent(t)
         if link_failure or absence:
-            stepping.W = failures.matrix(W, absent)
+            stepping.W = failures.matrix(MixingMatrix.of(W), absent)
         with unchanged(absent, stepping.X, *stepping.matrices.values()):
             stepping.advance(gradients(stepping.X))
     return stepping.X.numpy()

@@ -198,15 +198,10 @@ def epidemic(step: Step) -> None:
     conserves the workers' mean on average only.
     """
     step.descend()
-    step.network.W = equal_shares(step.network.W)
+    W = step.network.W
+    shares = 1 / (1 + W.starts.diff()).double()  # a worker weighs all that it receives alike
+    step.network.W = MixingMatrix(W.n, W.receivers, W.senders, shares[W.receivers], shares)
     step.network.mix(step.X)
-
-
-def equal_shares(W: MixingMatrix) -> MixingMatrix:
-    """The edges of W with row-stochastic weights: each worker weighs all that it receives alike."""
-    shares = 1 / (1 + W.starts.diff()).double()
-    edges = W.receivers, W.senders
-    return MixingMatrix(W.n, *edges, shares[W.receivers], shares)
 
 
 CLIQUE = {"clique": whole("consecutive workers that average their gradients", 10, at_least(1))}
