@@ -254,13 +254,11 @@ class Chebyshev:
     def __call__(self, X: Tensor, W: Tensor, at: Tensor) -> Tensor:
         """x^(t+1) = ω (x + γ Σ_j W_ij (x_j − x_i)) + (1 − ω) x^(t−1), where ω depends on t."""
         step = X + self._gamma * (W @ at - at)
-        if self._before is None:
-            new = step
-        else:
+        if self._before is not None:
             self._omega = 1 / (1 - self._square * self._omega / 4)
-            new = self._omega * step + (1 - self._omega) * self._before
+            step = self._omega * step + (1 - self._omega) * self._before
         self._before = X
-        return new
+        return step
 
 
 def _without_edges(W: Tensor, loss: float, links: torch.Generator) -> Tensor:

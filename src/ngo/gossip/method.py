@@ -137,11 +137,10 @@ def sent(run: Run, d: int, number: int = 4) -> list[int] | None:
     to each worker. Methods with H local steps send only in every H-th step. None if the number of
     messages depends on V.
     """
-    messages = METHODS[run.method].sends
 
     def size(numbers: str) -> int:
         if numbers == "C(d)":
             return COMPRESSIONS[run.compression].of.size(d, run, number)
         return {"d": d, "1": 1, "d + 1": d + 1}[numbers] * number
 
-    return [size(numbers) for numbers in messages] or None
+    return [size(numbers) for numbers in METHODS[run.method].sends] or None

@@ -50,9 +50,8 @@ class MixingMatrix:
         if diagonal is None:
             diagonal = 1 - torch.bincount(receivers, self.weights, n)
         self.diagonal = diagonal.double().contiguous()
-        starts = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(receivers.numpy(), minlength=n), out=starts[1:])
-        self.starts = torch.from_numpy(starts)
+        counts = np.bincount(receivers.numpy() + 1, minlength=n + 1)
+        self.starts = torch.from_numpy(counts.cumsum())
         #: The numbers of workers and of directed edges.
         self.n, self.edges = n, len(weights)
         self.blocks = blocks
@@ -204,10 +203,8 @@ def mixing_of(n: int, edges: np.ndarray, rule: str = METROPOLIS) -> MixingMatrix
     The edges are simple (``topology.simple``). W_ii = 1 − Σ_{j≠i} W_ij, so that a worker without an
     edge keeps its own state.
     """
-    i, j = edges.T.copy()
-    degrees = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
-    ends = np.concatenate([i, j]), np.concatenate([j, i])
-    weights = WEIGHT_RULES[rule](1 / (1 + degrees), *ends)
+    ends = np.concatenate([edges, edges[:, ::-1]]).T.copy()
+    weights = WEIGHT_RULES[rule](1 / (1 + np.bincount(ends[0], minlength=n)), *ends)
     return MixingMatrix(n, *map(torch.from_numpy, (*ends, weights)))
 
 
