@@ -110,7 +110,7 @@ def test_the_largest_eigenvalue_is_that_of_the_dense_matrix(eigenvalues):
     H = symmetric(eigenvalues)
     actual = largest_eigenvalue(lambda v: H @ v, len(H), 1e-8)
     assert actual == pytest.approx(max(eigenvalues), rel=1e-6)
-    assert math.isnan(largest_eigenvalue(lambda v: v * torch.inf, 5))
+    assert math.isnan(largest_eigenvalue(lambda v: v * torch.inf, 5, 1e-4))
 
 
 def small_network():

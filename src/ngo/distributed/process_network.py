@@ -157,9 +157,7 @@ class ProcessNetwork(Network):
             return placed
 
         seen = None if at is None else all_rows(at)
-        new = byzantine.step(
-            lambda X, W, at: step(X, W, at=at, out=X), all_rows(X), near, self.exchanges, seen
-        )
+        new = byzantine.step(step, all_rows(X), near, self.exchanges, seen)
         X.copy_(new[local.start : local.stop])
 
 

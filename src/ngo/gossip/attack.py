@@ -110,8 +110,8 @@ def sign_flip(messages: Messages, run: Run) -> Tensor:
     return -messages.truth
 
 
-#: ``(X, W, at)`` → the rows after a step; the differences are those of ``at``.
-Take: TypeAlias = "Callable[[Tensor, MixingMatrix, Tensor], Tensor]"
+#: ``(X, W, at=…, out=…)`` → the rows after a step; the differences are those of ``at``.
+Take: TypeAlias = "Callable[..., Tensor]"
 
 
 class Byzantine:
@@ -125,9 +125,7 @@ class Byzantine:
         """The first ``honest`` workers are not Byzantine. ``run`` has the fields of the attack."""
         self._attack, self._run, self._seed, self._honest = attack, run, seed, honest
 
-    def step(
-        self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None = None
-    ) -> Tensor:
+    def step(self, take: Take, X: Tensor, W: MixingMatrix, t: int, at: Tensor | None) -> Tensor:
         """Return the rows ``[n, d]`` after an exchange in which Byzantine workers send false rows.
 
         ``W`` is symmetric. ``t`` is the number of the exchange; it is part of the key of the random
@@ -154,7 +152,7 @@ class Byzantine:
         among = MixingMatrix(W.n + more, *ends, weights, diagonal)
         seen = torch.cat([seen, lies, seen[honest.to(seen.device)]])
         moved = seen if at is None else torch.cat([X, seen[W.n :]])
-        return take(moved, among, seen)[: W.n]
+        return take(moved, among, at=seen, out=moved)[: W.n]
 
     def _false_rows(self, rows: Tensor, W: MixingMatrix, lied: Tensor, t: int) -> Tensor:
         """What goes along the ``lied`` edges, a mask; ``[lies, d]``."""

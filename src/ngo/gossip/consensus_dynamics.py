@@ -210,7 +210,7 @@ def disturbed_rounds(
     fields: Any = SimpleNamespace(lie_noise=disturbance.lie)
     byzantine = Byzantine(ATTACKS["noise"], fields, seed, honest)
 
-    def among(X: Tensor, W: MixingMatrix, at: Tensor) -> Tensor:
+    def among(X: Tensor, W: MixingMatrix, at: Tensor, out: Tensor) -> Tensor:
         return round_of(X, W.dense(), at)
 
     past: list[Tensor]

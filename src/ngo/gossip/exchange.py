@@ -229,9 +229,7 @@ class Network:
     def _among_byzantine(self, step: Callable[..., Tensor], X: Tensor, at: Tensor | None) -> None:
         """Replace ``X`` by ``step(X, W, at=at, out=…)``, with Byzantine workers."""
         byzantine = cast("Byzantine", self.byzantine)
-        X.copy_(
-            byzantine.step(lambda X, W, at: step(X, W, at=at, out=X), X, self.W, self.exchanges, at)
-        )
+        X.copy_(byzantine.step(step, X, self.W, self.exchanges, at))
 
 
 # The steps after which graphs that return are joined no more than once.

@@ -140,9 +140,8 @@ class MixingMatrix:
         place[chosen] = torch.arange(len(chosen))
         i, j = place[self.receivers], place[self.senders]
         kept = (i >= 0) & (j >= 0) & ((i < rows) | (j < rows))
-        return MixingMatrix(
-            len(workers), i[kept], j[kept], self.weights[kept], self.diagonal[chosen]
-        )
+        edges = i[kept], j[kept], self.weights[kept]
+        return MixingMatrix(len(workers), *edges, self.diagonal[chosen])
 
     def without(self, lost: Tensor) -> MixingMatrix:
         """W without the ``lost`` edges, a mask ``[edges]``; their weights go to their senders."""
@@ -297,8 +296,6 @@ def spectral_gap(W: Matrix) -> float:
     For a symmetric matrix with eigenvalues 1 = λ₁ ≥ … ≥ λ_n it is 1 − max(|λ₂|, |λ_n|).
     """
     W = MixingMatrix.of(W)
-    if W.n == 1:
-        return 1.0
     values = (torch.linalg.eigvalsh if not _asymmetry(W) else torch.linalg.eigvals)(W.dense())
     return float(1 - values.abs().sort().values[-2])
 

@@ -159,9 +159,8 @@ class Step:
         from step to step, and checkpoints include them. With ``rows`` it has that many rows. When
         their number changes, after the loss of a worker, a new matrix takes its place.
         """
-        wanted = len(self.X) if rows is None else rows
-        if name not in self.matrices or len(self.matrices[name]) != wanted:
-            shape = (wanted, self.X.shape[1] if columns is None else columns)
+        shape = len(self.X) if rows is None else rows, columns or self.X.shape[1]
+        if name not in self.matrices or len(self.matrices[name]) != shape[0]:
             self.matrices[name] = self.X.new_full(shape, fill)
             self.created(self.matrices[name])
         return self.matrices[name]

@@ -132,9 +132,7 @@ class Loss:
         return self._task.loss(outputs, targets).sum() / self._samples
 
 
-def largest_eigenvalue(
-    product: Callable[[Tensor], Tensor], d: int, precision: float = 1e-4
-) -> float:
+def largest_eigenvalue(product: Callable[[Tensor], Tensor], d: int, precision: float) -> float:
     """The largest eigenvalue of a symmetric matrix ``[d, d]``, known by its products ``[d]``.
 
     Lanczos' method: the largest eigenvalue on the space that power iteration goes through, to the
