@@ -1,5 +1,6 @@
 """Disturbed rounds against closed forms of linear gossip."""
 
+from itertools import repeat
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +22,7 @@ def linear(X, W, at, p=1.0):
 
 
 def index(disturbance, rounds, take=linear, X=X0, seed=0):
-    return disturbed_rounds(X, lambda t: W, take, disturbance, rounds, seed).numpy()
+    return disturbed_rounds(X, repeat(W, rounds), take, disturbance, seed).numpy()
 
 
 def modes():

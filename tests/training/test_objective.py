@@ -111,7 +111,7 @@ def test_a_pull_is_that_of_the_definition_and_keeps_the_weighed_mean(
             if W[i, j]:
                 z = (X[j] - X[i])[None]
                 wanted[i] += coupling.pull(z.clone(), W[i, j].view(1, 1), 0.7, run)[0]
-    slow = Coupling(coupling.pull, coupling.fields)
+    slow = Coupling(coupling.fields, coupling.pull)
     for each in (coupling, slow):
         network, ours = Network(), X.clone()
         network.worker_shares = w

@@ -187,18 +187,13 @@ class Disturbance:
 
 
 def disturbed_rounds(
-    X0: Tensor,
-    matrix_at: Callable[[int], Tensor],
-    round_of: Round,
-    disturbance: Disturbance,
-    rounds: int,
-    seed: int,
+    X0: Tensor, matrices: Iterable[Tensor], round_of: Round, disturbance: Disturbance, seed: int
 ) -> Tensor:
     """The index V ``[rounds + 1]``, from the state ``X0`` ``[n, d]`` and after each round.
 
     A Byzantine worker does not count in V.
 
-    ``matrix_at(t)`` is the mixing matrix of round t. Disturbances are drawn from streams of
+    There is a round for each of the mixing ``matrices``. Disturbances are drawn from streams of
     ``seed``, so that they are the same for all couplings.
     """
     n, d = X0.shape
@@ -216,11 +211,10 @@ def disturbed_rounds(
     past: list[Tensor]
     X, known, past = X0.clone(), torch.zeros_like(X0), []
     V = [synchronization_index(X[:honest])]
-    for t in range(rounds):
+    for t, W in enumerate(matrices):
         X = X + drift
         if disturbance.noise:
             X += disturbance.noise * torch.randn(n, d, generator=noise, dtype=X.dtype)
-        W = matrix_at(t)
         if disturbance.loss:
             W = _without_edges(W, disturbance.loss, links)
         seen = X

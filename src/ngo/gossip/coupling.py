@@ -44,8 +44,7 @@ def coupling(
     """
 
     def entry(function: Any, declared: tuple[str, ...]) -> Coupling:
-        step = {"pull": None, "fast": function} if whole else {"pull": function}
-        return Coupling(fields=(*fields, *declared), **step, **facts)
+        return Coupling((*fields, *declared), **{"fast" if whole else "pull": function}, **facts)
 
     return registers(COUPLINGS, name, entry, options, version)
 

@@ -66,19 +66,17 @@ def in_blocks(
     return spread(lambda k: step(slice(k * width, min((k + 1) * width, d))), count)
 
 
+#: ``(z, weights)`` → pulls ``[edges, k]`` for differences z ``[edges, k]``, which it may overwrite,
+#: and weights ``[edges, 1]``.
+EdgePulls = Callable[["Tensor", "Tensor"], "Tensor"]
+
+
 def step_along_edges(
-    X: Tensor,
-    W: MixingMatrix,
-    pull: Callable[[Tensor, Tensor], Tensor],
-    *,
-    at: Tensor,
-    out: Tensor,
-    spread: Map,
+    X: Tensor, W: MixingMatrix, pull: EdgePulls, *, at: Tensor, out: Tensor, spread: Map
 ) -> Tensor:
     """``X`` plus all pulls: each edge's pull is added at one end and subtracted at the other.
 
-    ``pull(z, weights)`` returns the pulls ``[edges, k]`` for differences z ``[edges, k]``, which it
-    may overwrite, and weights ``[edges, 1]``. ``W`` is symmetric.
+    ``W`` is symmetric.
     """
     (i, j, weights), ends, starts = (W.on(at, name) for name in ("pairs", "ends", "starts"))
     weights = weights[:, None]
@@ -184,12 +182,12 @@ Pull = Callable[["Tensor", "Tensor", float, "Run"], "Tensor"]
 class Coupling:
     """An entry of the registry."""
 
+    #: The fields of a run that the coupling reads.
+    fields: tuple[str, ...]
     #: ``(z, weights, gamma, run)`` → pulls ``[edges, d]``, added at one end of each edge and
     #: subtracted at the other, for differences z ``[edges, d]`` and weights W_ij ``[edges, 1]``.
     #: None if there are no such pulls; then ``fast`` is the step.
-    pull: Pull | None
-    #: The fields of a run that the coupling reads.
-    fields: tuple[str, ...]
+    pull: Pull | None = None
     #: A form of ``step`` that is faster, or that needs whole rows; W is a ``MixingMatrix``, and
     #: ``at`` and ``out`` are given. It returns ``out``, or None where it does not apply.
     fast: Callable[..., Tensor | None] | None = None
@@ -237,7 +235,7 @@ class Coupling:
 _TRIED: set[object] = set()
 
 
-def _check_pull(pull: Callable[[Tensor, Tensor], Tensor], name: str) -> None:
+def _check_pull(pull: EdgePulls, name: str) -> None:
     """Raise a UserError for a pull that is not odd in each entry of z by itself."""
     z = torch.tensor([[1.5, -0.25, 0.01, 20, -1e-4], [-2.0, 0.5, 3.0, -1e3, 1e-6]])
     weights = torch.tensor([[0.25], [0.5]])

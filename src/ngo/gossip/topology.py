@@ -168,8 +168,8 @@ def topology(
             if n < 2:
                 raise ValueError(f"a topology needs 2 workers or more, not {n}")
             built = nx.empty_graph(n, create_using=nx.DiGraph if directed else nx.Graph)
-            values = {**dict(zip(arguments, given, strict=False)), **named}
-            built.add_edges_from(entry.edges(n, **values))
+            values = dict(zip(arguments, given, strict=False))
+            built.add_edges_from(entry.edges(n, **values, **named))
             return built
 
         return graph

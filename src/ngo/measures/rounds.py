@@ -140,14 +140,14 @@ def _measured(
     mixing = Mixing(mix["topology"], n, fields, torch_stream(seed, "graphs"))
     sent = [0]
 
-    def matrix_at(t: int) -> Tensor:
-        W = mixing.at(t)
-        sent.append(sent[-1] + W.edges)
-        return W.dense()
+    def matrices() -> Iterator[Tensor]:
+        for W in map(mixing.at, range(rounds)):
+            sent.append(sent[-1] + W.edges)
+            yield W.dense()
 
     disturbed = Disturbance(**{} if disturbance == "none" else {disturbance: strength})
     take = _round(mixing, mix["coupling"], mix["gamma"], fields)
-    V = disturbed_rounds(X0, matrix_at, take, disturbed, rounds, seed).numpy()
+    V = disturbed_rounds(X0, matrices(), take, disturbed, seed).numpy()
     recorded = np.geomspace(1, rounds, options.points).round().astype(int)
     shown = np.unique(np.concatenate([[0], recorded]))
     facts = {"disturbance": disturbance, "strength": strength, **mix, "workers": n, "seed": seed}

@@ -48,7 +48,10 @@ def base_graph(n: int, t: int, peers: int) -> MixingMatrix:
     that takes fewer rounds.
     """
     rounds = _rounds(n, peers)
-    return matrix(n, rounds[t % len(rounds)])
+    groups = rounds[t % len(rounds)]
+    pairs = [(i, j, w) for workers, w in groups for i, j in combinations(workers, 2)]
+    i, j, weights = torch.tensor(pairs, dtype=torch.float64).view(-1, 3).T
+    return undirected_weights(n, i.long(), j.long(), weights)
 
 
 def hypercube(workers: Sequence[int], k: int) -> list[Round]:
@@ -61,8 +64,7 @@ def hypercube(workers: Sequence[int], k: int) -> list[Round]:
     stride = 1
     for base in factors(len(workers), k + 1):
         starts = [i for i in range(len(workers)) if i // stride % base == 0]
-        groups = [[workers[i + stride * digit] for digit in range(base)] for i in starts]
-        rounds.append([(group, 1 / base) for group in groups])
+        rounds.append([(workers[i : i + stride * base : stride], 1 / base) for i in starts])
         stride *= base
     return rounds
 
@@ -121,10 +123,3 @@ def factors(n: int, largest: int) -> list[int]:
             divisors.append(factor)
             n //= factor
     return divisors
-
-
-def matrix(n: int, groups: Round) -> MixingMatrix:
-    """The mixing matrix of a round: a worker's own weight is 1 minus the weights of its edges."""
-    pairs = [(i, j, w) for workers, w in groups for i, j in combinations(workers, 2)]
-    i, j, weights = torch.tensor(pairs, dtype=torch.float64).view(-1, 3).T
-    return undirected_weights(n, i.long(), j.long(), weights)
