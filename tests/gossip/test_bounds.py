@@ -237,7 +237,7 @@ def test_sgd_equals_algorithm_1_term_by_term(settings):
     for t in range(12):
         w = (a + t) ** 2
         total, S = total + w * X.mean(1), S + w
-        assert torch.allclose(run.V[t], synchronization_index(X), atol=1e-14)
+        assert torch.allclose(run.V[t], synchronization_index(X).mean(), atol=1e-14)
         batches = stream.integers(30, size=(2, 3, 2))
         for repeat in range(3):
             x = X[repeat].clone()
@@ -254,6 +254,6 @@ def test_sgd_equals_algorithm_1_term_by_term(settings):
                 X[repeat] = X[repeat].mean(0)
     A, b = problem.A.flatten(0, 1), problem.b.flatten()
     at_mean, least = (((x @ A.T - b) ** 2).mean(-1) / 2 for x in (total / S, problem.optimum))
-    assert torch.allclose(run.gap[-1], at_mean - least)
+    assert run.gap[-1] == pytest.approx((at_mean - least).mean().item())
     assert run.T == [1, 12]
-    assert run.gap[0].tolist() == pytest.approx([problem.gap(torch.zeros(3).double()).item()] * 3)
+    assert run.gap[0] == pytest.approx(problem.gap(torch.zeros(3).double()).item())

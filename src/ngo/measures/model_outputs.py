@@ -156,10 +156,9 @@ def reconstruction_loss(model: VAE, data: Dataset) -> float:
     NaN if the model has diverged.
     """
     losses = []
-    with torch.no_grad():
-        for images in data.test_inputs.split(BATCH):
-            code, _ = model.encode(images / 255)
-            losses.append(_distortion(model.decode(code), images))
+    for images in data.test_inputs.split(BATCH):
+        code, _ = model.encode(images / 255)
+        losses.append(_distortion(model.decode(code), images))
     return float(torch.cat(losses).double().mean())
 
 
@@ -169,16 +168,15 @@ def class_means_loss(model: VAE, data: Dataset) -> float:
     The mean is that of the training images, under the model's likelihood: the mean grey level of
     each pixel, or the frequency of each of its 256 levels, with one count added to each.
     """
-    with torch.no_grad():
-        categorical = model.decode(torch.zeros(1, model.latent)).dim() == 5
-        total, count = 0.0, 0
-        for label in data.train_targets.unique():
-            images_of = data.train_inputs[data.train_targets == label]
-            logits = _frequencies(images_of) if categorical else _mean(images_of).logit()
-            for images in data.test_inputs[data.test_targets == label].split(BATCH):
-                repeated = logits.expand(len(images), *logits.shape)
-                total += float(_distortion(repeated, images).double().sum())
-                count += len(images)
+    categorical = model.decode(torch.zeros(1, model.latent)).dim() == 5
+    total, count = 0.0, 0
+    for label in data.train_targets.unique():
+        images_of = data.train_inputs[data.train_targets == label]
+        logits = _frequencies(images_of) if categorical else _mean(images_of).logit()
+        for images in data.test_inputs[data.test_targets == label].split(BATCH):
+            repeated = logits.expand(len(images), *logits.shape)
+            total += float(_distortion(repeated, images).double().sum())
+            count += len(images)
     return total / count
 
 

@@ -106,7 +106,7 @@ def at_distance(problem: LeastSquares, distance: float) -> LeastSquares:
 
 @dataclass(frozen=True)
 class Descent:
-    """The measured values of ``repeats`` runs of SGD, and the constants of their bounds.
+    """The measured values of ``repeats`` runs of SGD, as means, and the constants of their bounds.
 
     No least-squares problem satisfies the assumptions on σ̄² and G² at every x. Their values here
     are maxima over the first and the recorded steps.
@@ -114,10 +114,12 @@ class Descent:
 
     #: The recorded numbers of steps, ``[k]``.
     T: Sequence[int]
-    #: f(x_avg^T) − f*, ``[k, repeats]``.
-    gap: Tensor
-    #: V^(t), ``[steps, repeats]``.
+    #: f(x_avg^T) − f* at each T.
+    gap: Sequence[float]
+    #: V^(t), ``[steps]``.
     V: Tensor
+    #: Σ_{s≤t} w_s V^(s), ``[steps]``.
+    weighted_V: Tensor
     #: σ̄²: the mean over workers of their largest gradient noise σ_i².
     sigma2: float
     #: G²: the largest E‖∇F_i‖².
@@ -159,7 +161,7 @@ def sgd(
             noise.append(problem.noise(X, batch))
             squares.append(noise[-1] + problem.full_gradient(X).square().sum(-1))
         if t + 1 in record:
-            gaps.append(problem.gap(total / weights))
+            gaps.append(float(problem.gap(total / weights).mean()))
         batches = torch.from_numpy(stream.integers(samples, size=(n, repeats, batch)))
         X = X - 4 / (problem.mu * (a + t)) * problem.gradient(X, batches)
         if matrix is None:
@@ -167,7 +169,9 @@ def sgd(
         else:
             X = gossip_step(X.flatten(1), matrix, gamma, p).view(n, repeats, d)
     sigma2, G2 = float(torch.stack(noise).amax((0, 2)).mean()), float(torch.stack(squares).max())
-    return Descent(record, torch.stack(gaps), torch.stack(V), sigma2, G2)
+    mean_V = torch.stack(V).mean(1)
+    weighted_V = ((a + torch.arange(record[-1], dtype=torch.float64)) ** 2 * mean_V).cumsum(0)
+    return Descent(record, gaps, mean_V, weighted_V, sigma2, G2)
 
 
 def problem(s: TheoryOptions, seed: int) -> LeastSquares:
@@ -213,19 +217,16 @@ def gaps(s: TheoryOptions) -> Rows:
         distance2 = float(moved.optimum.square().sum())  # of the start from x*
         for method, topology, matrices, p in runs:
             run = sgd(s, moved, spaced(1, s.steps, s.points), a=a, W=matrices(), p=p)
-            V = run.V.mean(1)
-            weighted = ((a + torch.arange(len(V), dtype=torch.float64)) ** 2 * V).cumsum(0)
             last, printed_distance2 = s.steps - 1, 1.0
             if method == "ngo":
-                last = int(bounds.finite_time_bound(float(V[0]), W, p, s.sgd_gamma, "paper"))
+                last = int(bounds.finite_time_bound(float(run.V[0]), W, p, s.sgd_gamma, "paper"))
                 printed_distance2 = distance2
             bound = partial(bounds.sgd_bound, mu=moved.mu, L=moved.L, a=a, sigma2=run.sigma2, n=n)
-            for k, T in enumerate(run.T):
-                sums = float(weighted[T - 1]), float(weighted[min(T - 1, last)])
+            for T, gap in zip(run.T, run.gap, strict=True):
+                V, sums = float(run.V[T - 1]), run.weighted_V[[T - 1, min(T - 1, last)]].tolist()
                 amended = bound(T, distance2=distance2, weighted_V=sums[0])
                 printed = bound(T, distance2=printed_distance2, weighted_V=sums[1])
-                gap = float(run.gap[k].mean())
-                yield method, n, T, gap, amended, printed, float(V[T - 1]), topology, distance
+                yield method, n, T, gap, amended, printed, V, topology, distance
 
 
 # Sections 2.2 and 6: with a small V, gossip is as good as centralized SGD; NGO beats gossip.
@@ -259,10 +260,8 @@ def races(s: TheoryOptions) -> Rows:
             end = max(s.trial_steps, s.leading_steps if method == "gossip" else 0)
             record = sorted({*spaced(1, s.trial_steps, s.points), end})
             run = sgd(s, raced, record, a=a, trial=seed, **consensus)
-            steps = torch.arange(end, dtype=torch.float64)
-            weighted = ((a + steps) ** 2 * run.V.mean(1)).cumsum(0)
-            for k, T in enumerate(run.T):
-                gap, weighted_V = float(run.gap[k].mean()), float(weighted[T - 1])
+            for T, gap in zip(run.T, run.gap, strict=True):
+                weighted_V = float(run.weighted_V[T - 1])
                 noise_term = bounds.sgd_bound(T, sigma2=run.sigma2, **facts)
                 sync_term = bounds.sgd_bound(T, sigma2=0.0, weighted_V=weighted_V, **facts)
                 yield method, seed, n, T, gap, noise_term, sync_term
@@ -283,7 +282,7 @@ def gaps_by_workers(s: TheoryOptions) -> Rows:
             shared = LeastSquares(one.A.repeat(n, 1, 1), one.b.repeat(n, 1))
             a = bounds.step_offset(shared.mu, shared.L)
             run = sgd(s, shared, [s.trial_steps], a=a, W=sgd_graph(s, n), trial=seed)
-            yield seed, n, s.trial_steps, float(run.gap[-1].mean())
+            yield seed, n, s.trial_steps, run.gap[-1]
 
 
 # Section 3.3, first lemma: a step of SGD brings x̄ nearer to x*, up to terms of noise and V.
@@ -379,11 +378,10 @@ def spreads(s: TheoryOptions) -> Rows:
             a = max(16 * at_optimum.L / at_optimum.mu, 5 / beta)
             record = spaced(2, s.trial_steps, s.points)
             run = sgd(s, at_optimum, record, a=a, W=W, gamma=gamma)
-            V = run.V.mean(1)
             for T in run.T:
                 eta = 4 / (at_optimum.mu * (a + T - 2))
                 limit = 40 * eta**2 * n * run.G2 / beta**2
-                yield form, s.sgd_topology, n, gamma, T, float(V[T - 1]), limit
+                yield form, s.sgd_topology, n, gamma, T, float(run.V[T - 1]), limit
 
 
 # Supplement A: S_T of Theorems 2.1 and 3.2 has a closed form, and is at least T³/3.
