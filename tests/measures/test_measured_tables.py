@@ -249,7 +249,7 @@ def test_throughput_counts_all_workers_samples_in_turns(tmp_path):
 
     methods = ("centralized", "gossip", "ngo")
     options = ThroughputOptions(method=methods, workers=(1, 3), steps=2, repeats=2)
-    table = throughput_table(options, make_run, tmp_path)
+    table = throughput_table(options, make_run, tmp_path, "cpu")
     assert made == [3, 3, 3]
     cases = [(method, n) for method in methods for n in (1, 3)]
     assert list(zip(table["method"], table["workers"], strict=True)) == 2 * cases

@@ -38,10 +38,7 @@ class ThroughputOptions:
     columns=("device", "cores", "repeat", "seconds", "samples_per_second", "train_samples"),
 )
 def throughput_table(
-    options: ThroughputOptions,
-    make_run: Callable[..., RunSpec],
-    data_root: Path,
-    device: str = "cpu",
+    options: ThroughputOptions, make_run: Callable[..., RunSpec], data_root: Path, device: str
 ) -> Table:
     r"""Measure how many samples per second n workers train on.
 
@@ -62,9 +59,8 @@ def throughput_table(
     steps = options.steps
     rows = []
     with one_intra_op_thread():
-        data = {s.dataset: loading.load(s.dataset, data_root, device) for s in specs}
-        pairs = product(specs, options.workers)
-        cases = [(spec, n, _trainer(spec, n, data[spec.dataset])) for spec, n in pairs]
+        data = loading.load(specs[0].dataset, data_root, device)  # that of all methods
+        cases = [(spec, n, _trainer(spec, n, data)) for spec, n in product(specs, options.workers)]
         for _, _, step in cases:
             step()  # the first step allocates
         for repeat in range(options.repeats):
@@ -75,7 +71,7 @@ def throughput_table(
                 seconds = _clock(device) - start
                 fields = ("dataset", "model", "topology", "batch_size")
                 row = {name: getattr(spec, name) for name in fields}
-                row |= {"train_samples": len(data[spec.dataset].train_inputs), "seed": spec.seed}
+                row |= {"train_samples": len(data.train_inputs), "seed": spec.seed}
                 row |= {"device": device, "cores": cores(), "method": spec.method, "workers": n}
                 row |= {"repeat": repeat, "steps": steps, "seconds": seconds}
                 rows.append(row | {"samples_per_second": steps * n * spec.batch_size / seconds})
