@@ -12,12 +12,12 @@ from ngo.gossip.method import GOSSIP_FIELDS, ONE_EXCHANGE, method
 from ngo.gossip.step import Step
 
 #: Methods whose correction adds up pulls on one graph.
-ON_ONE_GRAPH: dict[str, Any] = {"graph": "fixed", "linear_rule": True, "joint": True}
+ON_ONE_GRAPH: dict[str, Any] = {"graph": "fixed", "linear_rule": True}
 #: Methods that also mix what they track.
 TRACKING: dict[str, Any] = {"sends": ("d", "d"), "joint": True, **ONE_EXCHANGE}
 
 
-@method("d2", fields=GOSSIP_FIELDS, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("d2", fields=GOSSIP_FIELDS, joint=True, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def d2(step: Step) -> None:
     """D² (Tang et al. 2018): gossip with a correction that removes the bias of heterogeneous data.
 
@@ -27,7 +27,7 @@ def d2(step: Step) -> None:
     _correct(step, 1)
 
 
-@method("exact_diffusion", fields=GOSSIP_FIELDS, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("exact_diffusion", fields=GOSSIP_FIELDS, joint=True, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def exact_diffusion(step: Step) -> None:
     """Exact diffusion (Yuan et al. 2019): D² that goes half the way of each pull.
 
@@ -66,7 +66,7 @@ def _pull_and_correct(step: Step, c: Tensor, at: Tensor, of_x: float, of_c: floa
     step.elementwise((correct, step.X, c, pulls))
 
 
-@method("extra", fields=GOSSIP_FIELDS, **ON_ONE_GRAPH, **ONE_EXCHANGE)
+@method("extra", fields=GOSSIP_FIELDS, joint=True, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def extra(step: Step) -> None:
     """EXTRA (Shi et al. 2015): pull(x) − η g + η c, where ηc is half the sum of all pulls so far.
 
@@ -82,7 +82,7 @@ def extra(step: Step) -> None:
     _pull_and_correct(step, c, before, 1.0, 0.5)
 
 
-@method("admm", fields=(*GOSSIP_FIELDS, "local_steps"), **ON_ONE_GRAPH, delay=0)
+@method("admm", fields=(*GOSSIP_FIELDS, "local_steps"), joint=True, **ON_ONE_GRAPH, delay=0)
 def admm(step: Step) -> None:
     """Decentralized ADMM by gradient steps (DLM; Ling et al. 2015): each worker has a multiplier.
 
@@ -112,14 +112,7 @@ CHANCE = {
 }
 
 
-@method(
-    "proxskip",
-    fields=GOSSIP_FIELDS,
-    options=CHANCE,
-    graph="fixed",
-    linear_rule=True,
-    **ONE_EXCHANGE,
-)
+@method("proxskip", fields=GOSSIP_FIELDS, options=CHANCE, **ON_ONE_GRAPH, **ONE_EXCHANGE)
 def proxskip(step: Step) -> None:
     """ProxSkip (Mishchenko et al. 2022): local steps with control variates, seldom an exchange.
 
