@@ -49,19 +49,18 @@ def coupling(
     return registers(COUPLINGS, name, entry, options, version)
 
 
-def compiled(how: Callable[[Run], tuple[float, Limit] | None]) -> Callable[..., Tensor | None]:
+def compiled(how: Callable[[Run], tuple[float, Limit]]) -> Callable[..., Tensor | None]:
     """The whole step in compiled code: ``how`` returns the exponent of its pulls and their limit.
 
-    Where it returns None the step does not apply, nor where there is no compiled code.
+    It returns None where there is no compiled code.
     """
 
     def fast(
         X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
     ) -> Tensor | None:
-        pull = how(run)
-        if pull is None or not fits(X, at, out):
+        if not fits(X, at, out):
             return None
-        gossip(at, X, out, W.pairs, gamma, *pull, spread=spread)
+        gossip(at, X, out, W.pairs, gamma, *how(run), spread=spread)
         return out
 
     return fast
@@ -152,10 +151,8 @@ def corner(y: Tensor, q: float) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _implicit(q: float) -> tuple[float, Limit] | None:
+def _implicit(q: float) -> tuple[float, Limit]:
     """``corner`` in chords: a table for the compiled step, which takes q from 0 to 1."""
-    if not 0 <= q <= 1:
-        return None
     if q == 0:  # soft thresholding: no corner is rounded
         return q, Limit(IMPLICIT)
     offset = 2.0 ** math.floor(math.log2(q / 4))

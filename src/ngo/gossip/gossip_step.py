@@ -217,10 +217,9 @@ class Coupling:
         W = MixingMatrix.of(W) if isinstance(W, torch.Tensor) else W
         at = X if at is None else at
         out = torch.empty_like(X) if out is None else out
-        if self.fast is not None:
-            taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread)
-            if taken is not None:
-                return taken
+        taken = self.fast(X, W, gamma, run, at=at, out=out, spread=spread) if self.fast else None
+        if taken is not None:
+            return taken
 
         def pull(z: Tensor, weights: Tensor) -> Tensor:
             return self.pull(z, weights, gamma, run)  # type: ignore[misc]  # fast has no None

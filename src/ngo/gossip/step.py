@@ -173,13 +173,10 @@ class Step:
         no copies.
         """
         count, known = len(self.network.elsewhere()), self.network.copies
-        if count == 0:
-            return self.X[:0]
-        if name not in known and self.t == 0:
-            known[name] = self.X.new_zeros(count, self.X.shape[1])
-        elif name not in known:
-            known[name] = self.network.send(self.matrix(name))
-        return known[name]
+        if count and name not in known:
+            first = self.X.new_zeros(count, self.X.shape[1])
+            known[name] = self.network.send(self.matrix(name)) if self.t else first
+        return known[name] if count else self.X[:0]
 
 
 def adapt_then_combine(step: Step) -> None:

@@ -133,7 +133,7 @@ def switches(s: TheoryOptions) -> Rows:
     eigenvector: this is the equality.
     """
     n = s.sgd_workers
-    family = [W for _, _, W in graphs(s, workers=[n])]
+    family = [W for _, _, W in graphs(s, [n])]
     family += [graph("random", n, s.u, s.seed + 1 + k) for k in range(MORE_GRAPHS)]
     slowest = min(family, key=algebraic_connectivity)
     limit = algebraic_connectivity(slowest)

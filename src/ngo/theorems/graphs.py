@@ -25,15 +25,13 @@ Rows = Iterator[tuple]
 MAX_DRAWS = 10_000
 
 
-def graphs(
-    s: TheoryOptions, workers: Iterable[int] | None = None
-) -> Iterator[tuple[str, int, Tensor]]:
-    """Each (topology, n, mixing matrix) of ``topologies`` and ``workers``, by default those of s.
+def graphs(s: TheoryOptions, workers: Iterable[int]) -> Iterator[tuple[str, int, Tensor]]:
+    """Each (topology, n, mixing matrix) of ``topologies`` and numbers of ``workers``.
 
     A graph that equals an earlier one is left out.
     """
     seen = []
-    for n in workers or s.workers:
+    for n in workers:
         for name in s.topologies:
             W = graph(name, n, s.u, s.seed)
             if not any(torch.equal(W, other) for other in seen):

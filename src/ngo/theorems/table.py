@@ -155,7 +155,7 @@ def table_of(kind: str, options: TheoryOptions) -> Table:
     measured = resolve_name(f"ngo.theorems.{measure}")
     if columns[:2] != OF_GRAPHS:
         return pd.DataFrame(list(measured(options)), columns=columns)
-    graphs = resolve_name("ngo.theorems.graphs:graphs")(options)
+    graphs = resolve_name("ngo.theorems.graphs:graphs")(options, options.workers)
     rows = [(*names, *row) for *names, W in graphs for row in measured(options, names[1], W)]
     return pd.DataFrame(rows, columns=columns)
 
