@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import wraps
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from typing import Any
 
 from ngo.common.fields import Options, declare
@@ -42,7 +42,7 @@ class Topology:
     arguments: tuple[str, ...]
     #: ``period`` and ``matching``: values, or functions of n and of fields. ``check``: such a
     #: function, which raises a UserError if they have no graph.
-    facts: Mapping[str, object]
+    facts: Mapping[str, object] = field(hash=False)
     #: Whether the graphs of a period are meant to connect all workers.
     connected: bool = True
 
@@ -231,16 +231,21 @@ def check_connected(name: str, n: int, values: Mapping[str, object]) -> None:
     """
     topology = TOPOLOGIES[name]
     known = TOPOLOGIES.definitions.get(name, "").startswith("ngo.")
-    if known or not topology.connected or (period := topology.period(n, **values)) is None:
-        return
+    if topology.connected and not known and topology.period(n, **values) is not None:
+        _check_period(topology, n, tuple(sorted(values.items())))
+
+
+@lru_cache(maxsize=1000)
+def _check_period(topology: Topology, n: int, values: tuple[tuple[str, object], ...]) -> None:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    edges = np.concatenate([topology.pairs(n, t=t, **values) for t in range(period or 1)])
+    period = topology.period(n, **dict(values)) or 1
+    edges = np.concatenate([topology.pairs(n, t=t, **dict(values)) for t in range(period)])
     graph = coo_array((np.ones(len(edges)), edges.T), shape=(n, n))
     components, labels = connected_components(graph, topology.directed, connection="strong")
     if components > 1:
         apart = f"between worker 0 and worker {(labels != labels[0]).argmax()}"
         fault = f"does not connect the {n} workers: there are no paths both ways {apart}"
         advice = "if that is meant, register it with @ngo.topology('name', connected=False)"
-        raise UserError(f"topology: {name!r} {fault}; {advice}.")
+        raise UserError(f"topology: {topology.name!r} {fault}; {advice}.")
