@@ -183,6 +183,6 @@ def test_a_pull_that_is_not_odd_in_each_entry_is_refused(pull):
 
 @cases("pull", lambda z, w: None, lambda z, w: z.sum(), lambda z, w: z.numpy())
 def test_a_pull_that_is_no_tensor_of_the_shape_of_its_differences_is_refused(pull):
-    entry = COUPLINGS["power"].__class__(lambda z, w, gamma, run: pull(z, w), ())
+    entry = COUPLINGS["power"].__class__((), lambda z, w, gamma, run: pull(z, w))
     with pytest.raises(ngo.UserError, match="coupling: '<lambda>' returned .* for differences"):
         entry.step(states()[0], ring_matrix(), 1.0, SimpleNamespace())
