@@ -387,8 +387,9 @@ class Population:
         asked = list(range(len(self.honest)) if workers is None else workers)
         apart = [] if agree else asked  # whose own models are evaluated
         if self.chain is not None and not self.chain.of_batches:
-            X = torch.cat([self._consensus_row[None, : self.d], self.X[apart]])
-            sums = self.chain.scores(X, inputs, targets)
+            X = self.X if len(apart) == self.n else self.X[apart]  # all of them are not copied
+            rows = [self._consensus_row[None, : self.d], *([X] if apart else [])]
+            sums = [pair for X in rows for pair in self.chain.scores(X, inputs, targets)]
         else:
             by_vmap = self.X.is_cuda and not (self.draws or self._restores)
             found = by_vmap and self.batched_sums(consensus, apart, inputs, targets)
