@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ngo.common.devices import set_float32
@@ -230,21 +230,23 @@ def threads(workers: Workers) -> Gradients:
 def _by_worker(workers: Workers, spread: Map) -> Gradients:
     modules = list(workers.modules)  # builds them in this thread
     places = [trained(module) for module in modules]
-    passes: list[Callable[[], AbstractContextManager[None]]] = [nullcontext] * workers.n
+    compiled: Callable[..., AbstractContextManager[None]] = nullcontext
+    read: Callable[[], Sequence[Any]] = partial(range, workers.n)
     told: list[str] = []
     if workers.brought and workers.X.is_cpu and workers.precision == "float32" and available():
-        from ngo.engine.operations import layers_of, operations  # torch's modules
+        from ngo.engine import operations  # torch's modules
 
-        passes = [partial(operations, layers_of(module)) for module in modules]
+        compiled = operations.operations
+        read = cache(lambda: [*map(operations.layers_of, modules)])
 
     def gradients(batches: Batches, then: HalfStep | None = None) -> Tensor:
         inputs, targets = batches.all()
-        rows = range(workers.n) if batches.workers is None else batches.workers
+        rows, layers = range(workers.n) if batches.workers is None else batches.workers, read()
 
         def worker(k: int) -> Tensor:
             i = rows[k]
             # Autograd counts changes in place of .data apart from those by other workers' modules.
-            with passes[i]():
+            with compiled(layers[i]):
                 batch = inputs[k].data, targets[k].data
                 return backward(workers, i, *batch, then, places[i])
 

@@ -13,9 +13,18 @@ from typing import Any, TypeVar
 from ngo.common.fields import Names, Options, above, at_least, number, registers, whole, within
 from ngo.common.lazy import Run, Tensor, torch
 from ngo.common.registries import COUPLINGS
-from ngo.gossip.gossip_step import Coupling, in_blocks, linear_step, phi, power_, step_along_edges
+from ngo.gossip.gossip_step import (
+    Coupling,
+    fast_power,
+    in_blocks,
+    linear_step,
+    phi,
+    power_,
+    power_of_differences,
+    step_along_edges,
+)
 from ngo.gossip.mixing_matrix import MixingMatrix
-from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, UNLIMITED, Limit, gossip
+from ngo.native.gossip_step import CAPPED, CELL_BITS, IMPLICIT, Limit, gossip
 from ngo.native.threads import Map, fits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,34 +73,6 @@ def compiled(how: Callable[[Run], tuple[float, Limit]]) -> Callable[..., Tensor 
         return out
 
     return fast
-
-
-fast_differences = compiled(lambda run: (2 * run.p - 1, UNLIMITED))
-
-
-def power_of_differences(
-    X: Tensor, W: MixingMatrix, gamma: float, run: Run, *, at: Tensor, out: Tensor, spread: Map
-) -> Tensor | None:
-    """The step of ``power`` by one Triton kernel on a GPU, or compiled; None without either."""
-    if X.is_cuda:
-        from ngo.native import triton_kernels  # imports Triton
-
-        if triton_kernels.available(X.device):
-            return triton_kernels.gossip_step(X, W.on(X, "rows"), gamma, run.p, at, out)
-    return fast_differences(X, W, gamma, run, at=at, out=out, spread=spread)
-
-
-def fast_power(X: Tensor, W: MixingMatrix, gamma: float, run: Run, **how: Any) -> Tensor | None:
-    """The step of ``power`` by the implementation that suits the state.
-
-    For p = 1 a row's step is a weighted sum of its neighbours' rows; with many edges, a dense
-    product. In float32, rounding then moves the mean by up to 1e-7 of the rows. Otherwise φ is
-    computed once for each undirected edge. A thread needs memory for a few blocks of columns, in
-    addition to the new state.
-    """
-    if run.p == 1:
-        return linear_step(X, W, gamma, **how)
-    return power_of_differences(X, W, gamma, run, **how)
 
 
 @coupling("power", fields=("p",), fast=fast_power, exact=power_of_differences)

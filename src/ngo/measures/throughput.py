@@ -38,7 +38,10 @@ class ThroughputOptions:
     columns=("device", "cores", "repeat", "seconds", "samples_per_second", "train_samples"),
 )
 def throughput_table(
-    options: ThroughputOptions, make_run: Callable[..., RunSpec], data_root: Path, device: str
+    options: ThroughputOptions,
+    make_run: Callable[..., RunSpec],
+    data_root: Path,
+    device: str = "cpu",
 ) -> Table:
     r"""Measure how many samples per second n workers train on.
 
