@@ -69,13 +69,14 @@ class Log:
     notes: list[str] = field(default_factory=list)
 
     def add(self, name: str | None, steps: Any, values: Any) -> None:
-        """Add the values of a metric, at steps, or of a setting."""
+        """Add the values of a metric, at steps, or of a setting; a UserError for too many."""
         if name in SETTINGS:
             self.settings += [((name,), value) for value in values]
             return
         self.metrics += [name] * len(values)
         self.steps.extend(steps)
         self.values.extend(values)
+        _check_size(8 * len(self.values))
 
 
 def import_logs(
@@ -104,7 +105,7 @@ def import_logs(
         try:
             new = [Log(file.as_posix())] if unread else [*read(file, step)]
         except UserError as error:
-            if format in ("files", "lightning", "wandb"):
+            if isinstance(error, TooLarge) or format in ("files", "lightning", "wandb"):
                 raise
             left.append(f"left out: {str(error).removeprefix(f'{KEY}: ').rstrip('.')}")
             continue
@@ -225,8 +226,14 @@ def _apart(names: Iterable[object], prefix: str, taken: Iterable[str]) -> list[s
     return apart
 
 
+class TooLarge(UserError):
+    """More values than a table may have."""
+
+
 def _check_size(size: float) -> None:
-    check(size <= MOST_BYTES, f"{KEY}: bytes of the table", int(size), f"at most {MOST_BYTES:,}")
+    if size > MOST_BYTES:
+        told = f"bytes of the table: {int(size)} is not allowed; at most {MOST_BYTES:,}."
+        raise TooLarge(f"{KEY}: {told}")
 
 
 def _preview(table: pd.DataFrame, metrics: list[str], sets: pd.Index, notes: list[str]) -> str:

@@ -21,8 +21,8 @@ from verdicts.lazy import pd
 from verdicts.registry import UserError, check, shown, strange
 from verdicts.table import check_columns, read_csv
 
-#: The most bytes of a file of printed numbers, and characters of a number.
-MOST_BYTES, LONGEST = 2**20, 100
+#: The most bytes of a file of printed numbers, its most columns, and characters of a number.
+MOST_BYTES, MOST_COLUMNS, LONGEST = 2**20, 1000, 100
 
 #: The columns of printed numbers that are no keys of their cells.
 OF_NUMBERS = ("value", "rounding", "sd", "se", "seeds", "unit", "page", "note", "apart")
@@ -106,6 +106,7 @@ def read_printed(
             table = pd.DataFrame(printed).reset_index(drop=True)
     names = list(map(str, table.columns))
     check_columns(names, name)
+    _check_columns(len(names))
     if table.empty:
         raise UserError(f"{name}: it has no rows.")
     table.columns = pd.Index(["value" if n == value and "value" not in names else n for n in names])
@@ -122,6 +123,8 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _csv(path: Path) -> pd.DataFrame:
+    with path.open("rb") as file:
+        _check_columns(1 + file.readline().count(b","))
     return read_csv(path, dtype=str)
 
 
@@ -195,10 +198,15 @@ def _table(rows: list[list[str]]) -> pd.DataFrame:
     if not rows:
         raise ValueError("it has no table")
     header, *rest = rows
+    _check_columns(len(header))
     for number, row in enumerate(rest, 1):
         if len(row) != len(header):
             raise ValueError(f"row {number} has {len(row)} cells, and the header has {len(header)}")
     return pd.DataFrame(rest, columns=header)
+
+
+def _check_columns(count: int) -> None:
+    check(count <= MOST_COLUMNS, "printed: columns", count, f"it may have {MOST_COLUMNS:,}")
 
 
 def _tidy(table: pd.DataFrame, file: str) -> pd.DataFrame:
